@@ -159,6 +159,21 @@ fn groups(sums: Vec<Sum>) -> Vec<Vec<Sum>> {
     groups
 }
 
+/// Returns the edits that pull all factors out of the sums of these arrays, and out of sums that share
+/// another array with one of them, whatever that costs; `None` if there are none.
+pub(super) fn pulled_out(
+    module: &Module,
+    computation: CompId,
+    arrays: &[InstId],
+    float_mode: FloatMode,
+) -> Option<Patch> {
+    let has = |sum: &Sum| sum.product.factors.iter().any(|factor| arrays.contains(&factor.value));
+    let mut groups = groups(sums(module, computation, float_mode));
+    groups.retain(|group| group.iter().any(has));
+    let forms: Vec<_> = groups.iter().flat_map(|group| share(group, true)).collect();
+    patch(module, groups.iter().flatten().zip(&forms))
+}
+
 /// The state of one run of the pass.
 struct State<'a> {
     scales: Scales<'a>,

@@ -14,9 +14,9 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayLiteral, ArrayShape, InstId, Module, Op, Opcode};
+use tilewright_ir::{ArrayLiteral, ArrayShape, CompId, InstId, Module, Op, Opcode};
 
-use super::product::Factor;
+use super::product::{Factor, Law, Product};
 
 /// Constants from `2^-8` to `2^8` are near 1.
 const MOST_BINARY_ORDERS: f64 = 8.0;
@@ -58,7 +58,7 @@ pub fn number(module: &Module, mut id: InstId) -> Option<f64> {
 }
 
 /// Returns the array whose normalisation scale a value is: a multiple or quotient of an
-/// `rsqrt`, a `sqrt` or a power of ±1/2 of the sum of that array.
+/// `rsqrt`, a `sqrt` or a power of ±1/2 of the sum of that array, in one stage or in several.
 fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
     let mut is_root = false;
     for _ in 0..MOST_STEPS {
@@ -78,14 +78,50 @@ fn normalised(module: &Module, mut id: InstId) -> Option<InstId> {
             (Op::Multiply | Op::Add | Op::Maximum, &[a, b]) if constant(a) => b,
             // The mean of the squares minus the square of the mean.
             (Op::Subtract, &[a, _]) if is_root => a,
-            (Op::Reduce(attrs), &[array, _]) if is_root => {
-                let adds = Monoid::of(module, attrs.to_apply)?.opcode == Opcode::Add;
-                return adds.then_some(array);
+            (Op::Reduce(_), _) if is_root => {
+                return summed(module, id).filter(|&array| is_squared(module, array));
             }
             _ => return None,
         };
     }
     None
+}
+
+/// Returns the array that a sum adds up, in one stage or in several with reshapes between them:
+/// the sum over groups of the sums of their channels is the sum over both.
+fn summed(module: &Module, mut id: InstId) -> Option<InstId> {
+    let mut array = None;
+    for _ in 0..MOST_STEPS {
+        match (module.op(id), module.operands(id)) {
+            (Op::Reduce(attrs), &[operand, _]) if adds(module, attrs.to_apply) => {
+                array = Some(operand);
+                id = operand;
+            }
+            (Op::Reshape(_), &[operand]) if array.is_some() => id = operand,
+            _ => break,
+        }
+    }
+    array
+}
+
+/// Checks whether an array, or the one that it is a moved or rounded copy of, is a product with a
+/// factor that occurs twice.
+fn is_squared(module: &Module, mut array: InstId) -> bool {
+    for _ in 0..MOST_STEPS {
+        match (module.op(array), module.operands(array)) {
+            (Op::Reshape(_) | Op::Transpose(_) | Op::Convert, &[operand]) => array = operand,
+            _ => break,
+        }
+    }
+    let Some(product) = Product::of(module, array, Law::Times) else { return false };
+    let mut above = product.factors.iter().filter(|factor| !factor.divides);
+    let mut seen: FxHashSet<&Factor> = FxHashSet::default();
+    above.any(|factor| !seen.insert(factor))
+}
+
+/// Checks whether a reducer adds.
+fn adds(module: &Module, reducer: CompId) -> bool {
+    Monoid::of(module, reducer).is_some_and(|monoid| monoid.opcode == Opcode::Add)
 }
 
 /// Returns the arrays that an array is computed from element by element and that have as many

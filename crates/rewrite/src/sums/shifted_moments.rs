@@ -13,6 +13,10 @@
 //! the data, the sums about k are hardly larger than those about c, so the differences above lose
 //! little precision; where all data are far from zero and close together, the mean even gains.
 //!
+//! A sum over one of these arrays that is no moment may wait for the mean as well, such as
+//! `sum dy*r`, r the reciprocal deviation. Then the rewrite alone saves no sweep, so it also pulls the
+//! factors out of such sums, `sum dy*r = r * sum dy` ([`super::factored_sums`]).
+//!
 //! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
 //! `inf - inf` may replace a single infinity, so float sums change by more than their order. The
 //! array must not be divided over devices along the summed dims, since the sample would have to come
@@ -22,15 +26,16 @@
 mod moments;
 mod shift;
 
-use tilewright_ir::{EditError, Module, Op, Value};
+use tilewright_ir::{EditError, InstId, Module, Op, Value};
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Core, Sum};
+use super::factored_sums::pulled_out;
 use super::product::{Factor, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
-use crate::driver::numbers::Class;
+use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::place_of;
 use crate::driver::scales::{Edited, Scales, Words, together};
 use crate::driver::{Context, Pass};
@@ -80,7 +85,8 @@ impl Pass for ShiftedMoments {
             for group in groups.iter_mut() {
                 group.follow(&replaced);
             }
-            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups))?;
+            let pulls = cx.target.shares_sweeps && pulls(module, groups, &mut scales)?;
+            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, pulls))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -104,10 +110,28 @@ fn is_divided(module: &Module, flow: &Flow<'_>, group: &Group) -> bool {
     })
 }
 
-/// Rewrites the moments of these groups; returns the number of groups and the replaced sums.
+/// Checks whether the rewrite pays only if factors are also pulled out of the sums that share arrays
+/// with the moments. Where sums share sweeps, another sum over one of these arrays that waits for
+/// the mean, such as `sum dy*r`, would keep the sweep that the rewrite saves.
+fn pulls(
+    module: &mut Module,
+    groups: &[Group],
+    scales: &mut Scales<'_>,
+) -> Result<bool, EditError> {
+    let mut pays = |pulls| {
+        // The trial is rolled back, and with it what its groups would follow.
+        let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), pulls).map(|_| ());
+        scales.cycles_after(module, edit).map(|cycles| scales.would_pay(cycles))
+    };
+    Ok(!pays(false)? && pays(true)?)
+}
+
+/// Rewrites the moments of these groups; returns the number of groups and the replaced sums. If
+/// `pulls`, it also pulls factors out of the sums of the same arrays.
 fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
+    pulls: bool,
 ) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
     let mut now = Replaced::default();
     let mut moved: Vec<&Group> = Vec::new();
@@ -119,8 +143,34 @@ fn rewrite(
     }
     let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
     let Some(sum) = sum else { return Ok(None) };
-    let words = Words { place: place_of(module, sum), what: words(module, &moved) };
+    let mut what = words(module, &moved);
+    if pulls && pull_out(module, &moved, &mut now)? {
+        what.push_str(", with factors pulled out of sums of the same arrays");
+    }
+    let words = Words { place: place_of(module, sum), what };
     Ok(Some((words, (moved.len(), now))))
+}
+
+/// Pulls factors out of the sums that share arrays with these groups; returns whether there are any.
+fn pull_out(
+    module: &mut Module,
+    groups: &[&Group],
+    replaced: &mut Replaced,
+) -> Result<bool, EditError> {
+    let mut changed = false;
+    for group in groups {
+        let Some(first) = group.moments.first() else { continue };
+        let Some(computation) = module.instruction(first.sum.id).parent() else { continue };
+        let others = group.moments.iter().flat_map(|moment| &moment.others);
+        let arrays: Vec<InstId> = others.map(|factor| factor.value).collect();
+        let Some(patch) = pulled_out(module, computation, &arrays, FloatMode::Fast) else {
+            continue;
+        };
+        let made = patch.apply(module)?;
+        replaced.extend(replaced_by(&patch, &made));
+        changed = true;
+    }
+    Ok(changed)
 }
 
 /// Returns the text of a note: which sums get other centres.

@@ -16,6 +16,7 @@ use crate::sums::product::{Factor, Law};
 pub(super) const MOST_GONE_OVER: usize = 1 << 24;
 
 /// A sum of powers of an array less its mean, times other factors.
+#[derive(Clone)]
 pub(super) struct Moment {
     /// Its index among the sums of the computation.
     place: usize,
@@ -27,6 +28,7 @@ pub(super) struct Moment {
 }
 
 /// All moments of an array about one centre along the same ranges.
+#[derive(Clone)]
 pub(super) struct Group {
     pub(super) x: Factor,
     pub(super) c: Factor,
