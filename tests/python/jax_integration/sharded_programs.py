@@ -26,8 +26,19 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
+EXPLICIT = Mesh(
+    np.array(jax.devices()).reshape(4, 2),
+    ("a", "b"),
+    axis_types=(jax.sharding.AxisType.Explicit,) * 2,
+)
 X = numbers(8, 16, 16, 64)
-COLLECTIVES = ("all-reduce", "all-gather", "collective-permute", "all-to-all", "reduce-scatter")
+COLLECTIVES = (
+    "all-reduce",
+    "all-gather",
+    "collective-permute",
+    "all-to-all",
+    "reduce-scatter",
+)
 
 
 def local(x: Any) -> Any:
@@ -52,6 +63,28 @@ def batch_norm(x: Any) -> Any:
     return centred * jax.lax.rsqrt((centred**2).mean((0, 1, 2)) + 1e-5)
 
 
+def sums(x: Any) -> Any:
+    """Two sums over devices, reduced afterwards, and the mean of what devices share."""
+    both = jax.lax.psum(x, ("a", "b")) + jax.lax.psum(x**2, ("a", "b"))
+    return both.sum((0, 1, 2))
+
+
+def under_mesh(jit: Any) -> Any:
+    """A norm on a mesh with explicit axes, which a context sets."""
+    function = jit(batch_norm)
+
+    def run(x: Any) -> Any:
+        with jax.set_mesh(EXPLICIT):
+            return function(x)
+
+    def lower(x: Any) -> Any:
+        with jax.set_mesh(EXPLICIT):
+            return function.lower(x)
+
+    run.lower = lower
+    return run
+
+
 def mapped(jit: Any, body: Any, **options: Any) -> Any:
     """A `shard_map` of a body."""
     return jax.jit(jax.shard_map(jit(body), mesh=MESH, **options))
@@ -61,7 +94,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     "batch": (lambda jit: jit(group_norm), lambda: placed("a")),
     "space": (lambda jit: jit(group_norm), lambda: placed(None, "a")),
     "batch_norm": (lambda jit: jit(batch_norm), lambda: placed("a", "b")),
-    "donated": (lambda jit: jit(batch_norm, donate_argnums=0), lambda: placed("a", "b")),
+    "donated": (
+        lambda jit: jit(batch_norm, donate_argnums=0),
+        lambda: placed("a", "b"),
+    ),
     "constraint": (lambda jit: jit(constrained), lambda: X),
     "out_shardings": (
         lambda jit: jit(group_norm, out_shardings=NamedSharding(MESH, P("b"))),
@@ -69,7 +105,9 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     ),
     "around_shard_map": (
         lambda jit: jit(
-            jax.shard_map(group_norm, mesh=MESH, in_specs=P("a", "b"), out_specs=P("a", "b"))
+            jax.shard_map(
+                group_norm, mesh=MESH, in_specs=P("a", "b"), out_specs=P("a", "b")
+            )
         ),
         lambda: X,
     ),
@@ -87,7 +125,17 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
         lambda: X,
     ),
     "in_partial_shard_map": (
-        lambda jit: mapped(jit, local, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}),
+        lambda jit: mapped(
+            jit, local, in_specs=P("a"), out_specs=P("a"), axis_names={"a"}
+        ),
+        lambda: X,
+    ),
+    "explicit": (
+        under_mesh,
+        lambda: jax.device_put(X, NamedSharding(EXPLICIT, P("a", "b"))),
+    ),
+    "sums_in_shard_map": (
+        lambda jit: mapped(jit, sums, in_specs=P("a", "b"), out_specs=P()),
         lambda: X,
     ),
     "pmap": (
@@ -134,7 +182,9 @@ def record(name: str) -> dict[str, Any]:
     for jit in (jax.jit, tilewright.jit):
         function, x = make(jit), argument()
         text = function.lower(x).compile().as_text()
-        counts.append({op: len(re.findall(rf" {op}(?:-start)?\(", text)) for op in COLLECTIVES})
+        counts.append(
+            {op: len(re.findall(rf" {op}(?:-start)?\(", text)) for op in COLLECTIVES}
+        )
         out = function(x)
         values.append((str(out.sharding), np.asarray(out)))
     (plain_sharding, plain), (our_sharding, ours) = values

@@ -17,6 +17,8 @@ REWRITTEN = {
     "out_shardings",
     "in_shard_map",
     "grad_in_shard_map",
+    "explicit",
+    "sums_in_shard_map",
     "pmap",
 }
 # A `shard_map` is not put back as JAX wrote it, and where arrays lie is not known within one.
@@ -33,7 +35,7 @@ def records() -> dict[str, Any]:
 
 
 def test_values_shardings_and_collectives(records: dict[str, Any]) -> None:
-    assert len(records) == 12
+    assert len(records) == 14
     for name, record in records.items():
         plain, ours = record["collectives"]
         assert sum(ours.values()) <= sum(plain.values()), name
@@ -52,3 +54,10 @@ def test_sums_over_both_axes_take_one_round(records: dict[str, Any]) -> None:
     plain, ours = records["batch_norm"]["collectives"]
     # Images are so small that the variance pays in the round of the mean.
     assert (plain["all-reduce"], ours["all-reduce"]) == (4, 1)
+    plain, ours = records["explicit"]["collectives"]
+    assert (plain["all-reduce"], ours["all-reduce"]) == (4, 1)
+
+
+def test_sums_over_devices_are_reduced_first(records: dict[str, Any]) -> None:
+    plain, ours = records["sums_in_shard_map"]["collectives"]
+    assert ours["all-reduce"] == 1 <= plain["all-reduce"]

@@ -8,7 +8,7 @@
 //!
 //! Modules say so in `frontend_attributes` (Shardy: `xla.sdy.meshes`, `xla.sdy.sharding`), or in
 //! `sharding={devices=...}` (GSPMD), from which `tiles.rs` finds the mesh. A module without either,
-//! with several meshes or with devices out of order counts as not divided.
+//! with several meshes that have axes, or with devices out of order, counts as not divided.
 
 mod control;
 mod exchange;
