@@ -20,6 +20,7 @@
 //! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod moments;
+mod sample;
 mod shift;
 
 use tilewright_ir::{EditError, Module, Op, Value};

@@ -3,13 +3,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
-use crate::analysis::index_range::IndexRange;
+use crate::analysis::index_range::{IndexRange, index_ranges};
 use crate::cost::CostModel;
 use crate::driver::numbers::FloatMode;
 use crate::sums::build::Replaced;
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
-use crate::sums::product::{Factor, Law};
+use crate::sums::product::{Factor, Law, Product};
 
 /// The most instructions visited, over all computations, to find the values that are computed from
 /// the means of arrays.
@@ -76,8 +76,12 @@ pub(super) fn groups(
         groups[home].moments.push(Moment { place, power, others, sum });
     }
     for (place, sum) in plain {
-        let [only] = sum.product.factors.as_slice() else { continue };
-        if let Some(&home) = first.get(&(only.clone(), sum.summed.clone())) {
+        let only = match sum.product.factors.as_slice() {
+            [only] => Some(only.clone()),
+            _ => whole(module, &sum),
+        };
+        let Some(only) = only else { continue };
+        if let Some(&home) = first.get(&(only, sum.summed.clone())) {
             groups[home].moments.push(Moment { place, power: 0, others: Vec::new(), sum });
         }
     }
@@ -85,6 +89,13 @@ pub(super) fn groups(
         group.moments.sort_unstable_by_key(|moment| moment.place);
     }
     groups
+}
+
+/// Returns the array that is summed as one factor, whatever it is a product of.
+fn whole(module: &Module, sum: &Sum) -> Option<Factor> {
+    let &value = module.operands(sum.id).first()?;
+    let ranges = index_ranges(module.array_shape(value)?.dims())?;
+    Some(Factor { divides: false, value, ranges: ranges.into_iter().collect(), convert: None })
 }
 
 /// A summand with a factor `x - c`, where c is computed from a reduction of x and no other factor
@@ -100,14 +111,18 @@ struct Centred {
 fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
-        let (x, c) = centred.less_constant(module, &sum.summed)?;
+        let (array, c) = centred.array_less_constant(module, &sum.summed)?;
+        let x = array.clone().sole(module).unwrap_or(array);
         let others: Vec<Factor> = factors.iter().filter(|f| *f != centred).cloned().collect();
         let power = factors.len() - others.len();
         let late = waiting.on(&x)?;
         let is_free = |other: &Factor| other.value != x.value && !late.contains(&other.value);
+        // Nor is the array itself among them, as a product.
+        let Product { factors: own, .. } = Product::of_factor(module, x.clone(), Law::Times);
+        let has_array = own.iter().all(|own| others.contains(own));
         // If all other factors divide, the sum without `x - c` would have no numerator.
         let divides = !others.is_empty() && others.iter().all(|other| other.divides);
-        let fits = power <= 2 && !divides && late.contains(&c.value) && others.iter().all(is_free);
+        let fits = power <= 2 && !divides && !has_array && late.contains(&c.value) && others.iter().all(is_free);
         fits.then_some(Centred { x, c, power, others })
     })
 }

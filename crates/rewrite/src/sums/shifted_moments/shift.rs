@@ -7,9 +7,10 @@
 
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::reduce::ReduceAttrs;
-use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
+use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, Shape, Value};
 
+use super::sample::Sample;
 use crate::analysis::reduce::shape_like;
 use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
@@ -65,14 +66,14 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let summed: Vec<bool> = x.ranges.iter().map(|&range| sum.sums(range)).collect();
     let steps = steps(own.dims(), &summed)?;
     let mut patch = Patch::new();
+    let dims = || own.dims().iter().zip(&steps);
+    let slice = dims().map(|(&limit, &stride)| SliceDim { start: start(stride), limit, stride });
+    let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
+    let sample = Sample { module, before: sum.id, slice: slice.collect(), sizes: &sizes };
+    let mut sample = sample.of(&mut patch, x.value)?;
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
         patch.add(sum.id, op, shape, operands.iter().copied())
     };
-    let dims = || own.dims().iter().zip(&steps);
-    let slice = dims().map(|(&limit, &stride)| SliceDim { start: start(stride), limit, stride });
-    let slice = Op::Slice(Box::new(SliceAttrs { slice: slice.collect() }));
-    let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
-    let mut sample = add(slice, shape_like(own, &sizes), &[Value::Old(x.value)]);
     if x.convert.is_some() {
         sample = add(Op::Convert, shape_like(like, &sizes), &[sample]);
     }
@@ -109,7 +110,7 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
 
 /// Returns the step between sampled values along each dim, so that about one value in
 /// [`ONE_IN`] is sampled. Major dims are thinned out before minor ones, which are contiguous in
-/// memory.
+/// memory; the last dim, which runs along the lanes of vectors, only if the others are too short.
 fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
     let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
@@ -118,7 +119,8 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     }
     let mut steps: Dims = dims.iter().map(|_| 1).collect();
     let mut left = ONE_IN;
-    for longest in [LONGEST_STEP, ONE_IN] {
+    let last = dims.len().saturating_sub(1);
+    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (ONE_IN, &dims[..last]), (ONE_IN, dims)] {
         let along = steps.iter_mut().zip(dims).zip(summed).filter(|(_, summed)| **summed);
         for ((step, &size), _) in along {
             let longer = (longest.min(size) / *step).min(left);

@@ -1,0 +1,123 @@
+//! The sample of an array.
+//!
+//! ```text
+//! slice(f(x, y)) = f(slice(x), slice(y))        f elementwise
+//! ```
+//!
+//! A slice of a value that kernels compute where they use it would have the whole value stored
+//! first. So the slice is taken of what the value is computed from.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::ops::dims::SliceDim;
+use tilewright_ir::ops::shaping::SliceAttrs;
+use tilewright_ir::{Dims, InstId, Module, Op, Patch, Value};
+
+use crate::analysis::reduce::{is_plain, shape_like};
+
+/// The most instructions that are computed anew for a sample.
+const MOST_COMPUTED: usize = 64;
+
+/// The most arrays that are sliced for a sample.
+const MOST_SLICED: usize = 4;
+
+/// A sample of arrays of the same dims.
+pub(super) struct Sample<'a> {
+    pub(super) module: &'a Module,
+    /// The instruction before which it is computed.
+    pub(super) before: InstId,
+    /// The part of each dim that is taken.
+    pub(super) slice: Vec<SliceDim>,
+    /// The dims of the sample.
+    pub(super) sizes: &'a [i64],
+}
+
+impl Sample<'_> {
+    /// Plans the sample of an array.
+    pub(super) fn of(&self, patch: &mut Patch, array: InstId) -> Option<Value> {
+        match self.computed(array) {
+            Some(order) => self.compute(patch, &order),
+            None => self.sliced(patch, array),
+        }
+    }
+
+    /// Plans a slice of an array.
+    fn sliced(&self, patch: &mut Patch, array: InstId) -> Option<Value> {
+        let shape = shape_like(self.module.array_shape(array)?, self.sizes);
+        let slice = Op::Slice(Box::new(SliceAttrs { slice: self.slice.iter().copied().collect() }));
+        Some(patch.add(self.before, slice, shape, [Value::Old(array)]))
+    }
+
+    /// Returns the instructions that compute an array, operands first, from those that are sliced
+    /// or spread over all samples; `None` if they are too many.
+    fn computed(&self, array: InstId) -> Option<Vec<InstId>> {
+        let (mut order, mut sliced) = (Vec::new(), 0);
+        let mut is_there: FxHashMap<InstId, bool> = FxHashMap::default();
+        let mut next = vec![array];
+        while let Some(&id) = next.last() {
+            let waiting = is_there.insert(id, true).is_none() && self.is_computed(id);
+            if waiting {
+                let new = |operand: &InstId| !is_there.contains_key(operand);
+                next.extend(self.module.operands(id).iter().copied().filter(new));
+                continue;
+            }
+            next.pop();
+            if order.contains(&id) {
+                continue;
+            }
+            order.push(id);
+            sliced += usize::from(!self.is_computed(id) && !self.is_spread(id));
+            if order.len() > MOST_COMPUTED || sliced > MOST_SLICED {
+                return None;
+            }
+        }
+        Some(order)
+    }
+
+    /// Checks whether the sample of a value is computed from samples of its operands.
+    fn is_computed(&self, id: InstId) -> bool {
+        let module = self.module;
+        let Some(own) = module.array_shape(id).filter(|own| is_plain(own)) else { return false };
+        let is_alike = |operand: &InstId| {
+            let array = module.array_shape(*operand);
+            array.is_some_and(|array| is_plain(array) && array.dims() == own.dims())
+        };
+        module.opcode(id).is_elementwise()
+            && module.extras(id).is_none()
+            && module.operands(id).iter().all(is_alike)
+    }
+
+    /// Checks whether a value is a broadcast that is constant along all dims that are thinned out.
+    fn is_spread(&self, id: InstId) -> bool {
+        let Op::Broadcast(attrs) = self.module.op(id) else { return false };
+        let is_kept = |&dim: &i64| {
+            let slice = usize::try_from(dim).ok().and_then(|dim| self.slice.get(dim));
+            slice.is_some_and(|slice| slice.start == 0 && slice.stride == 1)
+        };
+        self.module.extras(id).is_none() && attrs.dimensions.iter().all(is_kept)
+    }
+
+    /// Plans the samples of these values; returns that of the last one.
+    fn compute(&self, patch: &mut Patch, order: &[InstId]) -> Option<Value> {
+        let module = self.module;
+        let mut samples: FxHashMap<InstId, Value> = FxHashMap::default();
+        let mut last = None;
+        for &id in order {
+            let own: Dims = self.sizes.iter().copied().collect();
+            let shape = || Some(shape_like(module.array_shape(id)?, &own));
+            let operands = module.operands(id).iter();
+            let sample = if self.is_computed(id) {
+                let operands: Option<Vec<Value>> =
+                    operands.map(|operand| samples.get(operand).copied()).collect();
+                patch.add(self.before, module.op(id).clone(), shape()?, operands?)
+            } else if self.is_spread(id) {
+                let operands = operands.map(|&operand| Value::Old(operand));
+                patch.add(self.before, module.op(id).clone(), shape()?, operands)
+            } else {
+                self.sliced(patch, id)?
+            };
+            samples.insert(id, sample);
+            last = Some(sample);
+        }
+        last
+    }
+}
