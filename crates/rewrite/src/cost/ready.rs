@@ -34,6 +34,7 @@ impl Ready {
 pub(super) fn readiness(role: Role, waits: Ready, of_large: bool, serves_rows: bool) -> Ready {
     match role.timing {
         Timing::AsOperands => waits,
+        Timing::Reshape if !of_large => waits,
         Timing::RowReduce if of_large && serves_rows => waits.for_its_row(),
         Timing::WholeOperands => waits.whole(),
         Timing::Reshape if role.is_alias() => waits.whole(),

@@ -36,7 +36,7 @@ pub(super) enum Timing {
     Reduce,
     /// A reduction of adjacent elements that vector memory holds: it may be ready with its row.
     RowReduce,
-    /// A reshape that is not inlined.
+    /// A reshape that is not inlined: if its operand is small, rows keep their order.
     Reshape,
     /// After the sweep in which a large operand is read.
     #[default]
@@ -89,8 +89,10 @@ impl CostModel<'_> {
             Op::Reduce(_) => Timing::Reduce,
             Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
             _ if same_but_ones(module, id) => Timing::AsOperands,
-            // Its rows are others, so a kernel that goes from row to row does not have them at hand.
-            Op::Reshape(_) if facts.is_inlined() => Timing::WholeOperands,
+            // The rows of the result are others, so a kernel that goes from row to row does not
+            // have them at hand.
+            Op::Reshape(_) if facts.is_inlined() && facts.is_large => Timing::WholeOperands,
+            Op::Broadcast(_) if !facts.is_large && repeats(module, id) => Timing::WholeOperands,
             _ if facts.is_inlined() => Timing::AsOperands,
             Op::Slice(_) => Timing::WholeOperands,
             Op::Reshape(_) => Timing::Reshape,
@@ -114,4 +116,13 @@ impl CostModel<'_> {
         };
         reduced_arrays(module, id).iter().all(|&array| module.array_shape(array).is_some_and(holds))
     }
+}
+
+/// Checks whether a broadcast repeats each of several elements.
+fn repeats(module: &Module, id: InstId) -> bool {
+    let elements = |id: InstId| module.array_shape(id).and_then(ArrayShape::num_elements);
+    let Some(operand) = module.operands(id).first().and_then(|&operand| elements(operand)) else {
+        return false;
+    };
+    operand > 1 && elements(id).is_some_and(|result| result > operand)
 }

@@ -191,6 +191,7 @@ impl Search<'_> {
             node.serves_rows |= node.is_large && node.is_stored && role.is_inlined();
             let hands_up = match role.timing {
                 Timing::AsOperands | Timing::RowReduce => node.serves_rows,
+                Timing::Reshape => node.serves_rows && !node.is_large,
                 _ => role.is_contraction && model.target.fuses_contractions,
             };
             if hands_up {

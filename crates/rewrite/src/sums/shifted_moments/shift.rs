@@ -67,9 +67,12 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let steps = steps(own.dims(), &summed)?;
     let mut patch = Patch::new();
     let dims = || own.dims().iter().zip(&steps);
-    let slice = dims().map(|(&limit, &stride)| SliceDim { start: start(stride), limit, stride });
     let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
-    let sample = Sample { module, before: sum.id, slice: slice.collect(), sizes: &sizes };
+    let parts = dims().enumerate().map(|(dim, (&size, &step))| match is_in_tiles(own.rank(), dim) {
+        false => SliceDim { start: start(step), limit: size, stride: step },
+        true => middle(size, taken(size, step)),
+    });
+    let sample = Sample { module, before: sum.id, slice: parts.collect(), sizes: &sizes };
     let mut sample = sample.of(&mut patch, x.value)?;
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
         patch.add(sum.id, op, shape, operands.iter().copied())
@@ -108,9 +111,9 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     Some((patch, shift))
 }
 
-/// Returns the step between sampled values along each dim, so that about one value in
-/// [`ONE_IN`] is sampled. Major dims are thinned out before minor ones, which are contiguous in
-/// memory; the last dim, which runs along the lanes of vectors, only if the others are too short.
+/// Returns the step between sampled values along each dim, so that about one value in [`ONE_IN`] is
+/// sampled. Dims outside of the tiles of vectors are thinned out before the others, and the last
+/// one, which runs along the lanes, only if the others are too short.
 fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
     let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
@@ -120,7 +123,8 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let mut steps: Dims = dims.iter().map(|_| 1).collect();
     let mut left = ONE_IN;
     let last = dims.len().saturating_sub(1);
-    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (ONE_IN, &dims[..last]), (ONE_IN, dims)] {
+    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (ONE_IN, &dims[..last]), (ONE_IN, dims)]
+    {
         let along = steps.iter_mut().zip(dims).zip(summed).filter(|(_, summed)| **summed);
         for ((step, &size), _) in along {
             let longer = (longest.min(size) / *step).min(left);
@@ -131,6 +135,19 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
         }
     }
     Some(steps)
+}
+
+/// Checks whether a dim is one of the two that vectors have elements along. Elements side by side
+/// lie in few vectors there, and values at a distance in all of them.
+fn is_in_tiles(rank: usize, dim: usize) -> bool {
+    dim + 2 >= rank
+}
+
+/// Returns the part of a dim that has this many elements side by side, near the middle, and begins
+/// at a multiple of their number: as tiles do where that is a power of two.
+fn middle(size: i64, elements: i64) -> SliceDim {
+    let start = size / 2 / elements.max(1) * elements;
+    SliceDim { start, limit: start + elements, stride: 1 }
 }
 
 /// Returns the index of the first sampled value along a dim: not at its border, which may be

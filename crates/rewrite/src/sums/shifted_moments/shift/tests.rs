@@ -13,6 +13,10 @@ fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
         let by_hand = (start(step)..size).step_by(usize::try_from(step).expect("a step")).count();
         assert_eq!(i64::try_from(by_hand), Ok(taken(size, step)), "{size} in steps of {step}");
         assert!(by_hand >= 1);
+        let SliceDim { start, limit, stride } = middle(size, taken(size, step));
+        assert!(start >= 0 && limit <= size && stride == 1, "{size} in steps of {step}");
+        assert_eq!(limit - start, taken(size, step));
+        assert!(step > 1 || start == 0);
         if summed {
             values *= size;
             sample *= taken(size, step);
