@@ -36,14 +36,20 @@ impl Sample<'_> {
     pub(super) fn of(&self, patch: &mut Patch, array: InstId) -> Option<Value> {
         match self.computed(array) {
             Some(order) => self.compute(patch, &order),
-            None => self.sliced(patch, array),
+            None => self.sliced(patch, array, &self.slice),
         }
     }
 
-    /// Plans a slice of an array.
-    fn sliced(&self, patch: &mut Patch, array: InstId) -> Option<Value> {
-        let shape = shape_like(self.module.array_shape(array)?, self.sizes);
-        let slice = Op::Slice(Box::new(SliceAttrs { slice: self.slice.iter().copied().collect() }));
+    /// Plans these parts of an array, unless they are all of it.
+    fn sliced(&self, patch: &mut Patch, array: InstId, parts: &[SliceDim]) -> Option<Value> {
+        let array_shape = self.module.array_shape(array)?;
+        let size = |part: &SliceDim| (part.limit - part.start + part.stride - 1) / part.stride;
+        let sizes: Dims = parts.iter().map(size).collect();
+        if array_shape.dims() == sizes.as_slice() {
+            return Some(Value::Old(array));
+        }
+        let slice = Op::Slice(Box::new(SliceAttrs { slice: parts.iter().copied().collect() }));
+        let shape = shape_like(array_shape, &sizes);
         Some(patch.add(self.before, slice, shape, [Value::Old(array)]))
     }
 
@@ -65,7 +71,7 @@ impl Sample<'_> {
                 continue;
             }
             order.push(id);
-            sliced += usize::from(!self.is_computed(id) && !self.is_spread(id));
+            sliced += usize::from(!self.is_computed(id) && self.spread(id).is_none());
             if order.len() > MOST_COMPUTED || sliced > MOST_SLICED {
                 return None;
             }
@@ -86,14 +92,18 @@ impl Sample<'_> {
             && module.operands(id).iter().all(is_alike)
     }
 
-    /// Checks whether a value is a broadcast that is constant along all dims that are thinned out.
-    fn is_spread(&self, id: InstId) -> bool {
-        let Op::Broadcast(attrs) = self.module.op(id) else { return false };
-        let is_kept = |&dim: &i64| {
-            let slice = usize::try_from(dim).ok().and_then(|dim| self.slice.get(dim));
-            slice.is_some_and(|slice| slice.start == 0 && slice.stride == 1)
+    /// Returns the parts of a broadcast's operand that its sample is a broadcast of.
+    fn spread(&self, id: InstId) -> Option<Vec<SliceDim>> {
+        let (Op::Broadcast(attrs), &[operand]) = (self.module.op(id), self.module.operands(id))
+        else {
+            return None;
         };
-        self.module.extras(id).is_none() && attrs.dimensions.iter().all(is_kept)
+        let is_plain = self.module.array_shape(operand).is_some_and(is_plain);
+        if !is_plain || self.module.extras(id).is_some() {
+            return None;
+        }
+        let part = |&dim: &i64| self.slice.get(usize::try_from(dim).ok()?).copied();
+        attrs.dimensions.iter().map(part).collect()
     }
 
     /// Plans the samples of these values; returns that of the last one.
@@ -102,18 +112,19 @@ impl Sample<'_> {
         let mut samples: FxHashMap<InstId, Value> = FxHashMap::default();
         let mut last = None;
         for &id in order {
-            let own: Dims = self.sizes.iter().copied().collect();
-            let shape = || Some(shape_like(module.array_shape(id)?, &own));
-            let operands = module.operands(id).iter();
-            let sample = if self.is_computed(id) {
-                let operands: Option<Vec<Value>> =
-                    operands.map(|operand| samples.get(operand).copied()).collect();
-                patch.add(self.before, module.op(id).clone(), shape()?, operands?)
-            } else if self.is_spread(id) {
-                let operands = operands.map(|&operand| Value::Old(operand));
-                patch.add(self.before, module.op(id).clone(), shape()?, operands)
+            let operands: Option<Vec<Value>> = if self.is_computed(id) {
+                module.operands(id).iter().map(|operand| samples.get(operand).copied()).collect()
+            } else if let (Some(parts), &[operand]) = (self.spread(id), module.operands(id)) {
+                Some(vec![self.sliced(patch, operand, &parts)?])
             } else {
-                self.sliced(patch, id)?
+                None
+            };
+            let sample = match operands {
+                Some(operands) => {
+                    let shape = shape_like(module.array_shape(id)?, self.sizes);
+                    patch.add(self.before, module.op(id).clone(), shape, operands)
+                }
+                None => self.sliced(patch, id, &self.slice)?,
             };
             samples.insert(id, sample);
             last = Some(sample);
