@@ -157,9 +157,11 @@ fn a_part_of_an_array_is_read_for_itself() {
   {part}"
         ))
     };
-    let sliced = with("p = f32[8,32,32,128] slice(x), slice={[0:8], [0:32], [0:32], [0:128]}
+    let sliced = with(
+        "p = f32[8,32,32,128] slice(x), slice={[0:8], [0:32], [0:32], [0:128]}
   q = f32[128] reduce(p, zero), dimensions={0,1,2}, to_apply=add
-  ROOT out = (f32[128], f32[128]) tuple(s, q)");
+  ROOT out = (f32[128], f32[128]) tuple(s, q)",
+    );
     let (costs, _) = instruction_costs(&sliced, &target("tpu-like"));
     let slice = costs.iter().find(|cost| sliced.opcode(cost.id) == Opcode::Slice);
     // A quarter of 16 MiB: 1024 vectors, read from main memory, loaded, stored, and moved to main

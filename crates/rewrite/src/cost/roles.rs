@@ -85,7 +85,9 @@ impl CostModel<'_> {
 
     fn timing(&self, module: &Module, id: InstId, facts: &Facts) -> Timing {
         match module.op(id) {
-            Op::Reduce(attrs) if self.holds_rows(module, id, &attrs.dimensions) => Timing::RowReduce,
+            Op::Reduce(attrs) if self.holds_rows(module, id, &attrs.dimensions) => {
+                Timing::RowReduce
+            }
             Op::Reduce(_) => Timing::Reduce,
             Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
             _ if same_but_ones(module, id) => Timing::AsOperands,

@@ -214,7 +214,8 @@ impl Search<'_> {
                 of_large |= operand.is_from_large;
                 to_large |= operand.leads_to_large;
             }
-            let made_by = if fuses_contractions { made_by(self.module, id, role, nodes) } else { None };
+            let made_by =
+                if fuses_contractions { made_by(self.module, id, role, nodes) } else { None };
             let is_sum = self.module.opcode(id) == Opcode::Reduce;
             let beside = made_by.filter(|_| is_sum).map(|contraction| nodes[contraction].ready);
             let (is_inlined, node) = (role.is_inlined(), nodes.get_mut(id));

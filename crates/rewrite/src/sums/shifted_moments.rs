@@ -17,8 +17,7 @@
 //! `inf - inf` may replace a single infinity, so float sums change by more than their order. The
 //! array must not be divided over devices along the summed dims, since the sample would have to come
 //! from others. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
-//! for sums of arrays in main memory, on targets that share sweeps, because it saves memory sweeps. See
-//! `docs/numerics.md`.
+//! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod moments;
 mod sample;
@@ -60,8 +59,7 @@ impl Pass for ShiftedMoments {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        // Where each sum reads its array for itself, no sweep is saved.
-        if !cx.float_mode.allow(Class::FastMath) || !cx.target.shares_sweeps {
+        if !cx.float_mode.allow(Class::FastMath) {
             return Ok(0);
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);

@@ -51,7 +51,9 @@ pub(super) fn groups(
     model: CostModel<'_>,
     work: &mut usize,
 ) -> Vec<Group> {
-    let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
+    let takes_products = model.target.shares_sweeps;
+    let late = FxHashMap::default();
+    let mut waiting = Waiting { module, computation, takes_products, late, work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
     let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
@@ -112,7 +114,7 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
         let (array, c) = centred.array_less_constant(module, &sum.summed)?;
-        let x = array.clone().sole(module).unwrap_or(array);
+        let x = array.clone().sole(module).or(waiting.takes_products.then_some(array))?;
         let others: Vec<Factor> = factors.iter().filter(|f| *f != centred).cloned().collect();
         let power = factors.len() - others.len();
         let late = waiting.on(&x)?;
@@ -122,7 +124,11 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
         let has_array = own.iter().all(|own| others.contains(own));
         // If all other factors divide, the sum without `x - c` would have no numerator.
         let divides = !others.is_empty() && others.iter().all(|other| other.divides);
-        let fits = power <= 2 && !divides && !has_array && late.contains(&c.value) && others.iter().all(is_free);
+        let fits = power <= 2
+            && !divides
+            && !has_array
+            && late.contains(&c.value)
+            && others.iter().all(is_free);
         fits.then_some(Centred { x, c, power, others })
     })
 }
@@ -132,6 +138,9 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
 struct Waiting<'a> {
     module: &'a Module,
     computation: CompId,
+    /// Whether an array may be a product. Where each sum computes its array for itself, more sums
+    /// of a product would cost more than they save.
+    takes_products: bool,
     late: FxHashMap<InstId, FxHashSet<InstId>>,
     /// The number of instructions that may still be visited.
     work: &'a mut usize,

@@ -68,10 +68,11 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let mut patch = Patch::new();
     let dims = || own.dims().iter().zip(&steps);
     let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
-    let parts = dims().enumerate().map(|(dim, (&size, &step))| match is_in_tiles(own.rank(), dim) {
-        false => SliceDim { start: start(step), limit: size, stride: step },
-        true => middle(size, taken(size, step)),
-    });
+    let parts =
+        dims().enumerate().map(|(dim, (&size, &step))| match is_in_tiles(own.rank(), dim) {
+            false => SliceDim { start: start(step), limit: size, stride: step },
+            true => middle(size, taken(size, step)),
+        });
     let sample = Sample { module, before: sum.id, slice: parts.collect(), sizes: &sizes };
     let mut sample = sample.of(&mut patch, x.value)?;
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
