@@ -149,7 +149,7 @@ fn move_centre(
         return Ok(false);
     }
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let Some(shift) = shift::add(module, &group.x, &first.sum)? else { return Ok(false) };
+    let Some(shift) = shift::add(module, group, &first.sum)? else { return Ok(false) };
     let mut build = Build::new(module);
     for moment in &group.moments {
         if about(&mut build, module, moment, group, &shift).is_none() {

@@ -32,6 +32,8 @@ pub(super) struct Group {
     pub(super) c: Factor,
     pub(super) along: Vec<IndexRange>,
     pub(super) moments: Vec<Moment>,
+    /// Whether the target shares sweeps over main memory.
+    pub(super) shares_sweeps: bool,
 }
 
 impl Group {
@@ -51,9 +53,9 @@ pub(super) fn groups(
     model: CostModel<'_>,
     work: &mut usize,
 ) -> Vec<Group> {
-    let takes_products = model.target.shares_sweeps;
+    let shares_sweeps = model.target.shares_sweeps;
     let late = FxHashMap::default();
-    let mut waiting = Waiting { module, computation, takes_products, late, work };
+    let mut waiting = Waiting { module, computation, takes_products: shares_sweeps, late, work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
     let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
@@ -73,7 +75,7 @@ pub(super) fn groups(
         let home = *homes.entry((x.clone(), c.clone(), along.clone())).or_insert(groups.len());
         if home == groups.len() {
             first.entry((x.clone(), along.clone())).or_insert(home);
-            groups.push(Group { x, c, along, moments: Vec::new() });
+            groups.push(Group { x, c, along, moments: Vec::new(), shares_sweeps });
         }
         groups[home].moments.push(Moment { place, power, others, sum });
     }

@@ -29,12 +29,15 @@ pub(super) struct Sample<'a> {
     pub(super) slice: Vec<SliceDim>,
     /// The dims of the sample.
     pub(super) sizes: &'a [i64],
+    /// Whether it may be computed from samples. Where each sum reads its array for itself, the
+    /// sample costs more than it saves.
+    pub(super) from_samples: bool,
 }
 
 impl Sample<'_> {
     /// Plans the sample of an array.
     pub(super) fn of(&self, patch: &mut Patch, array: InstId) -> Option<Value> {
-        match self.computed(array) {
+        match self.computed(array).filter(|_| self.from_samples) {
             Some(order) => self.compute(patch, &order),
             None => self.sliced(patch, array, &self.slice),
         }

@@ -10,6 +10,7 @@ use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, Shape, Value};
 
+use super::moments::Group;
 use super::sample::Sample;
 use crate::analysis::reduce::shape_like;
 use crate::analysis::whole_number::whole_number;
@@ -33,10 +34,15 @@ pub(super) struct Shift {
     pub(super) rest: Factor,
 }
 
-/// Adds the shift of the array `x` along the dims that `sum` sums, before the sum. `None` if there
+/// Adds the shift of a group's array along the dims that `sum` sums, before the sum. `None` if there
 /// are too few values, or dims that are summed only in part.
-pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Shift>, EditError> {
-    let Some((patch, shift)) = planned(module, x, sum) else { return Ok(None) };
+pub(super) fn add(
+    module: &mut Module,
+    group: &Group,
+    sum: &Sum,
+) -> Result<Option<Shift>, EditError> {
+    let x = &group.x;
+    let Some((patch, shift)) = planned(module, group, sum) else { return Ok(None) };
     let made = patch.apply(module)?;
     let at = |value: Value| match value {
         Value::Old(id) => Some(id),
@@ -54,7 +60,8 @@ pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<S
 
 /// Returns the edits that compute the shift, and its value. The last instruction of the edits
 /// computes the array less the shift.
-fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
+fn planned(module: &Module, group: &Group, sum: &Sum) -> Option<(Patch, Value)> {
+    let x = &group.x;
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
     };
@@ -66,14 +73,9 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let summed: Vec<bool> = x.ranges.iter().map(|&range| sum.sums(range)).collect();
     let steps = steps(own.dims(), &summed)?;
     let mut patch = Patch::new();
-    let dims = || own.dims().iter().zip(&steps);
-    let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
-    let parts =
-        dims().enumerate().map(|(dim, (&size, &step))| match is_in_tiles(own.rank(), dim) {
-            false => SliceDim { start: start(step), limit: size, stride: step },
-            true => middle(size, taken(size, step)),
-        });
-    let sample = Sample { module, before: sum.id, slice: parts.collect(), sizes: &sizes };
+    let (slice, sizes) = parts(own.dims(), &steps);
+    let from_samples = group.shares_sweeps;
+    let sample = Sample { module, before: sum.id, slice, sizes: &sizes, from_samples };
     let mut sample = sample.of(&mut patch, x.value)?;
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
         patch.add(sum.id, op, shape, operands.iter().copied())
@@ -136,6 +138,17 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
         }
     }
     Some(steps)
+}
+
+/// Returns the part of each dim that is sampled, and its size.
+fn parts(dims: &[i64], steps: &[i64]) -> (Vec<SliceDim>, Dims) {
+    let sizes: Dims = dims.iter().zip(steps).map(|(&size, &step)| taken(size, step)).collect();
+    let each = dims.iter().zip(steps).zip(&sizes).enumerate();
+    let parts = each.map(|(dim, ((&size, &step), &taken))| match is_in_tiles(dims.len(), dim) {
+        false => SliceDim { start: start(step), limit: size, stride: step },
+        true => middle(size, taken),
+    });
+    (parts.collect(), sizes)
 }
 
 /// Checks whether a dim is one of the two that vectors have elements along. Elements side by side
