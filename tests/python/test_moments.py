@@ -88,7 +88,7 @@ def sampled_images(x: np.ndarray) -> np.ndarray:
 
 def sampled_pixels(x: np.ndarray) -> np.ndarray:
     """What stands out is all that a sample of each image meets."""
-    x[:, 1::4, 1::4] += 1e4
+    x[:, 1::4, 8:12] += 1e4
     return x
 
 

@@ -65,24 +65,110 @@ fn a_softmax_of_rows_that_are_too_long_waits_twice() {
 }
 
 #[test]
-fn rows_of_rows_are_at_hand_until_they_are_too_long() {
-    let norm = |n: i64, groups: i64, hw: i64| {
-        with_reducers(&format!(
-            "x = f32[{n},{c},{hw}] parameter(0)
+fn rows_are_at_hand_for_results_of_their_dims_alone() {
+    // The simulated machine reads rows twice for statistics alone: once for the mean, once for the
+    // variance.
+    let statistics = with_reducers(
+        "x = f32[64,32,1024] parameter(0)
   zero = f32[] constant(0)
-  rows = f32[{n},{c}] reduce(x, zero), dimensions={{2}}, to_apply=add
-  cut = f32[{n},{groups},10] reshape(rows)
-  s = f32[{n},{groups}] reduce(cut, zero), dimensions={{2}}, to_apply=add
-  back = f32[{n},{groups},10] broadcast(s), dimensions={{0,1}}
-  flat = f32[{n},{c}] reshape(back)
-  w = f32[{n},{c},{hw}] broadcast(flat), dimensions={{0,1}}
-  ROOT r = f32[{n},{c},{hw}] subtract(x, w)",
-            c = groups * 10
+  s = f32[64,32] reduce(x, zero), dimensions={2}, to_apply=add
+  w = f32[64,32,1024] broadcast(s), dimensions={0,1}
+  d = f32[64,32,1024] subtract(x, w)
+  q = f32[64,32,1024] multiply(d, d)
+  ROOT v = f32[64,32] reduce(q, zero), dimensions={2}, to_apply=add",
+    );
+    assert_eq!(counted(&statistics), [2, 2]);
+    // A kernel that goes from row to row does so along the dims of its result.
+    let cut = |last: &str| {
+        with_reducers(&format!(
+            "x = f32[64,32,8,1024] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[64,32,8] reduce(x, zero), dimensions={{3}}, to_apply=add
+  {last}"
         ))
     };
-    // Groups of 10 rows of 16 KiB; of 10 rows of 1 MiB, past the 2 MiB that stay.
-    assert_eq!(counted(&norm(4, 32, 4096))[0], 1);
-    assert_eq!(counted(&norm(4, 2, 262_144))[0], 2);
+    let same = cut("w = f32[64,32,8,1024] broadcast(s), dimensions={0,1,2}
+  ROOT d = f32[64,32,8,1024] subtract(x, w)");
+    assert_eq!(counted(&same)[0], 1);
+    let other = cut("w = f32[64,32,8,1024] broadcast(s), dimensions={0,1,2}
+  d = f32[64,32,8,1024] subtract(x, w)
+  ROOT r = f32[64,256,1024] reshape(d)");
+    assert_eq!(counted(&other)[0], 2);
+    // Sums of rows keep their order in a small reshape, and are then as many rows.
+    let flat = cut("f = f32[16384] reshape(s)
+  e = f32[16384] exponential(f)
+  n = f32[64,32,8] reshape(e)
+  w = f32[64,32,8,1024] broadcast(n), dimensions={0,1,2}
+  ROOT d = f32[64,32,8,1024] subtract(x, w)");
+    assert_eq!(counted(&flat)[0], 1);
+}
+
+#[test]
+fn rows_of_rows_are_not_at_hand() {
+    let norm = with_reducers(
+        "x = f32[4,320,4096] parameter(0)
+  zero = f32[] constant(0)
+  rows = f32[4,320] reduce(x, zero), dimensions={2}, to_apply=add
+  cut = f32[4,32,10] reshape(rows)
+  s = f32[4,32] reduce(cut, zero), dimensions={2}, to_apply=add
+  back = f32[4,32,10] broadcast(s), dimensions={0,1}
+  flat = f32[4,320] reshape(back)
+  w = f32[4,320,4096] broadcast(flat), dimensions={0,1}
+  ROOT r = f32[4,320,4096] subtract(x, w)",
+    );
+    assert_eq!(counted(&norm), [2, 2]);
+}
+
+/// A batch norm's mean and variance of the result of a convolution, along these dims.
+fn of_convolution(kept: &str, place: &str, along: &str) -> Verified {
+    with_reducers(&format!(
+        "image = f32[32,32,32,128] parameter(0)
+  kernel = f32[1,1,128,128] parameter(1)
+  x = f32[32,32,32,128] convolution(image, kernel), window={{size=1x1}}, dim_labels=b01f_01io->b01f
+  n = f32[32,32,32,128] negate(x)
+  zero = f32[] constant(0)
+  s = f32[{kept}] reduce(n, zero), dimensions={{{along}}}, to_apply=add
+  w = f32[32,32,32,128] broadcast(s), dimensions={{{place}}}
+  d = f32[32,32,32,128] subtract(n, w)
+  q = f32[32,32,32,128] multiply(d, d)
+  v = f32[{kept}] reduce(q, zero), dimensions={{{along}}}, to_apply=add
+  ROOT out = (f32[{kept}], f32[{kept}]) tuple(s, v)"
+    ))
+}
+
+#[test]
+fn the_kernel_of_a_contraction_has_sums_of_each_feature() {
+    // The image is read for the convolution, and its result for the variance.
+    assert_eq!(counted(&of_convolution("128", "3", "0,1,2"))[0], 2);
+    assert_eq!(counted(&of_convolution("32,128", "0,3", "1,2"))[0], 2);
+    // A sum over the features is not part of it: the result is read for the mean, too.
+    assert_eq!(counted(&of_convolution("32,32,32", "0,1,2", "3"))[0], 3);
+    // On `cpu`, a library multiplies.
+    assert_eq!(counted(&of_convolution("128", "3", "0,1,2"))[1], 3);
+}
+
+#[test]
+fn a_part_of_an_array_is_read_for_itself() {
+    let with = |part: &str| {
+        with_reducers(&format!(
+            "x = f32[32,32,32,128] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[128] reduce(x, zero), dimensions={{0,1,2}}, to_apply=add
+  {part}"
+        ))
+    };
+    let sliced = with(
+        "p = f32[8,32,32,128] slice(x), slice={[0:8], [0:32], [0:32], [0:128]}
+  q = f32[128] reduce(p, zero), dimensions={0,1,2}, to_apply=add
+  ROOT out = (f32[128], f32[128]) tuple(s, q)",
+    );
+    let (costs, _) = instruction_costs(&sliced, &target("tpu-like"));
+    let slice = costs.iter().find(|cost| sliced.opcode(cost.id) == Opcode::Slice);
+    // A quarter of 16 MiB: 1024 vectors, read from main memory, loaded, stored, and moved to main
+    // memory and back.
+    let expected = 3.0 * 1024.0 * 4096.0 / 546.0 + 1024.0 / 2.0 + 1024.0;
+    let cycles = slice.map_or(0.0, |slice| slice.cost.cycles);
+    assert!((cycles - expected).abs() < 1e-9 * expected, "{cycles} and not {expected}");
 }
 
 #[test]

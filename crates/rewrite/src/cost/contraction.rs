@@ -15,6 +15,22 @@ pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
 }
 
+/// Returns the dim of a contraction's result that runs along the lanes: the output feature of a
+/// convolution, or the last dim of a product's right side.
+pub(super) fn output_feature(module: &Module, id: InstId) -> Option<i64> {
+    match module.op(id) {
+        Op::Convolution(attrs) => Some(attrs.dim_labels.output_feature),
+        Op::Dot(attrs) => {
+            let &[_, rhs] = module.operands(id) else { return None };
+            let taken = attrs.rhs_batch_dims.len() + attrs.rhs_contracting_dims.len();
+            let has_own = module.array_shape(rhs)?.rank() > taken;
+            let last = module.array_shape(id)?.rank().checked_sub(1)?;
+            i64::try_from(last).ok().filter(|_| has_own)
+        }
+        _ => None,
+    }
+}
+
 /// Returns the inlined instructions that are part of a contraction's kernel: those that only
 /// contractions read, directly or through such instructions, and the elementwise ones on the result
 /// of a contraction that nothing else reads.

@@ -526,9 +526,17 @@ impl<'a> Ledger<'a> {
         let is_large = |id: InstId| facts.role(id).is_large;
         let sweeps =
             MemorySweeps::of((module, computation), &model, facts, &is_large, &mut scratch);
-        for (id, times) in sweeps.rereads().filter(|&(_, times)| times > 0) {
-            let again = model.main_memory_read(self.weighed(module, id)).cycles;
-            charges.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
+        for (id, times) in sweeps.rereads() {
+            if times > 0 {
+                let again = model.main_memory_read(self.weighed(module, id)).cycles;
+                charges.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
+            }
+            // A part of an array is read for itself.
+            let users = module.uses(id).map(|one| one.user);
+            for part in users.filter(|&user| module.opcode(user) == Opcode::Slice) {
+                let read = model.main_memory_read(self.weighed(module, part)).cycles;
+                charges.add_cycles(part, read);
+            }
         }
         self.scratch = scratch;
         sweeps.count()

@@ -1,10 +1,6 @@
 //! Finds when values are ready: the earliest sweep over main memory in which they can be computed.
 
-use tilewright_ir::{ArrayShape, InstId, Module, Op};
-
-use super::CostModel;
 use super::roles::{Role, Timing};
-use crate::analysis::reduce::reduced_arrays;
 
 /// The time at which a value is ready; the order is that of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +13,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Returns the time at which all rows can read it.
-    fn whole(self) -> Self {
+    pub(super) fn whole(self) -> Self {
         if self.row_only { self.next() } else { self }
     }
 
@@ -34,21 +30,15 @@ impl Ready {
 
 /// Returns when the result of an instruction is ready whose operands are ready at `waits`;
 /// `of_large` says whether any of these is in main memory, or inlined and computed from an array
-/// there.
-pub(super) fn readiness(
-    module: &Module,
-    id: InstId,
-    role: Role,
-    (waits, of_large): (Ready, bool),
-    rows: &Rows<'_>,
-) -> Ready {
+/// there, and `serves_rows` whether a kernel that goes from row to row needs the result.
+pub(super) fn readiness(role: Role, waits: Ready, of_large: bool, serves_rows: bool) -> Ready {
     match role.timing {
         Timing::AsOperands => waits,
-        Timing::WholeOperands => waits.whole(),
-        Timing::Reduce => reduced(module, id, waits, of_large, rows),
         Timing::Reshape if !of_large => waits,
+        Timing::RowReduce if of_large && serves_rows => waits.for_its_row(),
+        Timing::WholeOperands => waits.whole(),
         Timing::Reshape if role.is_alias() => waits.whole(),
-        Timing::Reshape | Timing::AfterLarge => {
+        Timing::Reduce | Timing::RowReduce | Timing::Reshape | Timing::AfterLarge => {
             if of_large {
                 waits.next()
             } else {
@@ -56,58 +46,4 @@ pub(super) fn readiness(
             }
         }
     }
-}
-
-/// Returns when the result of a reduction is ready.
-fn reduced(module: &Module, id: InstId, waits: Ready, of_large: bool, rows: &Rows<'_>) -> Ready {
-    let Op::Reduce(attrs) = module.op(id) else { return waits };
-    let are_held = |holds: &dyn Fn(&ArrayShape, &[i64]) -> bool| {
-        let mut arrays = reduced_arrays(module, id).iter();
-        arrays.all(|&a| module.array_shape(a).is_some_and(|a| holds(a, &attrs.dimensions)))
-    };
-    if of_large {
-        let is_held = are_held(&|array, dims| rows.holds_row(array, dims));
-        if is_held { waits.for_its_row() } else { waits.next() }
-    } else {
-        // Adjacent rows form a longer row.
-        let are_held = are_held(&|array, dims| rows.holds_rows(array, dims));
-        if are_held { waits } else { waits.whole() }
-    }
-}
-
-/// The test for rows that vector memory holds.
-pub(super) struct Rows<'a> {
-    pub(super) model: &'a CostModel<'a>,
-    /// The size of the largest array in bytes.
-    pub(super) largest: u64,
-}
-
-impl Rows<'_> {
-    /// Checks whether vector memory holds the elements of an array that one result is reduced from.
-    fn holds_row(&self, array: &ArrayShape, dims: &[i64]) -> bool {
-        let rank = array.rank();
-        let first = rank.saturating_sub(dims.len());
-        let row = (0..rank).map(|dim| if dim < first { 1 } else { array.dims()[dim] });
-        let row = ArrayShape::new(array.element_type, row).into();
-        are_side_by_side(array, dims) && self.model.stays_on_chip(self.model.weigh(&row))
-    }
-
-    /// Checks whether vector memory holds the part of the largest array that goes into one result,
-    /// where an array of row results is reduced.
-    fn holds_rows(&self, array: &ArrayShape, dims: &[i64]) -> bool {
-        let first = array.rank().saturating_sub(dims.len());
-        let results = array
-            .dims()
-            .iter()
-            .take(first)
-            .fold(1, |n: u64, &dim| n.saturating_mul(dim.max(1).unsigned_abs()));
-        are_side_by_side(array, dims) && self.model.holds_on_chip(self.largest / results)
-    }
-}
-
-/// Checks whether the elements that one result is reduced from are adjacent.
-fn are_side_by_side(array: &ArrayShape, dims: &[i64]) -> bool {
-    let first = array.rank().saturating_sub(dims.len());
-    array.has_default_layout()
-        && dims.iter().all(|&dim| usize::try_from(dim).is_ok_and(|d| d >= first))
 }

@@ -2,12 +2,13 @@
 //! look at the instruction itself: it visits the whole computation for every rewrite that is
 //! weighed.
 
-use tilewright_ir::{InstId, Module, Op, Opcode};
+use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode};
 
 use super::CostModel;
 use super::contraction::is_contraction;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
+use crate::analysis::reduce::reduced_arrays;
 
 /// The part of an instruction in memory sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +32,10 @@ pub(super) enum Timing {
     AsOperands,
     /// When all rows of the operands are ready.
     WholeOperands,
-    /// A reduction: it depends on the rows that it takes.
+    /// A reduction: if its operand is small, when all rows of that are ready.
     Reduce,
+    /// A reduction of adjacent elements that vector memory holds: it may be ready with its row.
+    RowReduce,
     /// A reshape that is not inlined: if its operand is small, rows keep their order.
     Reshape,
     /// After the sweep in which a large operand is read.
@@ -65,7 +68,7 @@ impl CostModel<'_> {
         let opcode = module.opcode(id);
         Role {
             residency: facts.residency,
-            timing: timing(module, id, facts),
+            timing: self.timing(module, id, facts),
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
             reads: !opcode.hands_on_its_operands() && opcode != Opcode::Slice,
@@ -79,16 +82,49 @@ impl CostModel<'_> {
             || self.target.fuses_contractions && is_contraction(module, id);
         residency != Residency::Inlined && !computes_them
     }
+
+    fn timing(&self, module: &Module, id: InstId, facts: &Facts) -> Timing {
+        match module.op(id) {
+            Op::Reduce(attrs) if self.holds_rows(module, id, &attrs.dimensions) => {
+                Timing::RowReduce
+            }
+            Op::Reduce(_) => Timing::Reduce,
+            Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
+            _ if same_but_ones(module, id) => Timing::AsOperands,
+            // The rows of the result are others, so a kernel that goes from row to row does not
+            // have them at hand.
+            Op::Reshape(_) if facts.is_inlined() && facts.is_large => Timing::WholeOperands,
+            Op::Broadcast(_) if !facts.is_large && repeats(module, id) => Timing::WholeOperands,
+            _ if facts.is_inlined() => Timing::AsOperands,
+            Op::Slice(_) => Timing::WholeOperands,
+            Op::Reshape(_) => Timing::Reshape,
+            _ if facts.residency == Residency::Alias => Timing::WholeOperands,
+            _ => Timing::AfterLarge,
+        }
+    }
+
+    /// Checks whether vector memory holds the elements that one result of a reduction is reduced
+    /// from, and these are adjacent.
+    fn holds_rows(&self, module: &Module, id: InstId, dims: &[i64]) -> bool {
+        let holds = |array: &ArrayShape| {
+            let first = array.rank().saturating_sub(dims.len());
+            let is_within = |&dim: &i64| usize::try_from(dim).is_ok_and(|dim| dim >= first);
+            let row = array.dims().iter().enumerate();
+            let row = row.map(|(dim, &size)| if dim < first { 1 } else { size });
+            let row = ArrayShape::new(array.element_type, row).into();
+            array.has_default_layout()
+                && dims.iter().all(is_within)
+                && self.stays_on_chip(self.weigh(&row))
+        };
+        reduced_arrays(module, id).iter().all(|&array| module.array_shape(array).is_some_and(holds))
+    }
 }
 
-fn timing(module: &Module, id: InstId, facts: &Facts) -> Timing {
-    match module.op(id) {
-        Op::Reduce(_) => Timing::Reduce,
-        Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
-        _ if facts.is_inlined() || same_but_ones(module, id) => Timing::AsOperands,
-        Op::Slice(_) => Timing::WholeOperands,
-        Op::Reshape(_) => Timing::Reshape,
-        _ if facts.residency == Residency::Alias => Timing::WholeOperands,
-        _ => Timing::AfterLarge,
-    }
+/// Checks whether a broadcast repeats each of several elements.
+fn repeats(module: &Module, id: InstId) -> bool {
+    let elements = |id: InstId| module.array_shape(id).and_then(ArrayShape::num_elements);
+    let Some(operand) = module.operands(id).first().and_then(|&operand| elements(operand)) else {
+        return false;
+    };
+    operand > 1 && elements(id).is_some_and(|result| result > operand)
 }

@@ -11,13 +11,15 @@
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
+use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 
 use super::CostModel;
+use super::contraction::output_feature;
 use super::readers::{Reader, Readers};
-use super::ready::{Ready, Rows, readiness};
+use super::ready::{Ready, readiness};
 use super::residency::AllFacts;
-use super::roles::Role;
+use super::roles::{Role, Timing};
+use crate::analysis::reduce::reduced_arrays;
 
 /// A sum that may be computed in any sweep from the first to the last of these.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +44,9 @@ impl MemorySweeps {
         scratch: &mut Scratch,
     ) -> Self {
         let mut search = Search { module, facts, scratch, last: 0 };
-        let largest = search.enter(computation, is_large);
-        search.go_down(&Rows { model, largest });
+        search.enter(computation, is_large);
+        search.find_rows(model);
+        search.go_down(model);
         search.go_up();
         let Scratch { found, waiting, .. } = scratch;
         found.reverse();
@@ -98,6 +101,49 @@ struct Node {
     /// Whether it is large, or inlined or an alias with an operand for which this holds. The
     /// readers of other values do not matter.
     leads_to_large: bool,
+    /// Whether a kernel that goes from row to row needs it: see [`Search::find_rows`].
+    serves_rows: bool,
+    /// The contraction in whose kernel it is computed, or could be: see [`made_by`].
+    made_by: Option<InstId>,
+}
+
+impl Node {
+    /// Returns the sweep in which a contraction runs.
+    fn runs(&self) -> u32 {
+        self.sweep.unwrap_or(self.ready.sweep)
+    }
+}
+
+/// Returns the contraction in whose kernel a value is computed, or could be: the contraction itself,
+/// elementwise ops on its result and on values that are known when it runs, and sums of these for
+/// each output feature. XLA's compilers for such machines have all of them in one kernel, so the
+/// sums read nothing.
+fn made_by(
+    module: &Module,
+    id: InstId,
+    role: Role,
+    nodes: &SecondaryMap<InstId, Node>,
+) -> Option<InstId> {
+    if role.is_contraction {
+        return nodes[id].is_large.then_some(id);
+    }
+    let operands = match module.op(id) {
+        Op::Reduce(_) => reduced_arrays(module, id),
+        op if op.opcode().is_elementwise() => module.operands(id),
+        _ => return None,
+    };
+    let contraction = operands.iter().find_map(|&operand| nodes[operand].made_by)?;
+    let runs = nodes[contraction].runs();
+    let is_there = |&operand: &InstId| {
+        let node = &nodes[operand];
+        node.made_by == Some(contraction) || !node.is_from_large && node.ready.whole().sweep <= runs
+    };
+    let keeps = match module.op(id) {
+        Op::Reduce(attrs) => output_feature(module, contraction)
+            .is_some_and(|feature| !attrs.dimensions.contains(&feature)),
+        _ => true,
+    };
+    (keeps && operands.iter().all(is_there)).then_some(contraction)
 }
 
 /// A search for the readers of large arrays. It goes from operands to users, to find the sweep in
@@ -111,9 +157,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Begins with the instructions of a computation. Returns the size of its largest array in
-    /// bytes.
-    fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) -> u64 {
+    /// Begins with the instructions of a computation.
+    fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) {
         let Self { module, facts, scratch, .. } = self;
         let Scratch { nodes, order, relevant, readers, found, waiting } = &mut **scratch;
         order.clear();
@@ -121,13 +166,8 @@ impl Search<'_> {
         readers.clear();
         found.clear();
         waiting.clear();
-        let mut largest = 0;
         for id in module.instructions(computation) {
-            let is_large = is_large(id);
-            nodes.set(id, Node { is_large, ..Node::default() });
-            if is_large {
-                largest = largest.max(facts[id].footprint.padded_bytes);
-            }
+            nodes.set(id, Node { is_large: is_large(id), ..Node::default() });
             if facts.role(id).stores_operands {
                 module.operands(id).iter().for_each(|&of| nodes.get_mut(of).is_stored = true);
             }
@@ -136,11 +176,34 @@ impl Search<'_> {
         if let Some(root) = module.computation(computation).root() {
             nodes.get_mut(root).is_stored = true;
         }
-        largest
+    }
+
+    /// Finds the values that a kernel needs that goes from row to row: they are part of a large
+    /// result, or of a contraction's operand, or reduced to rows that are.
+    fn find_rows(&mut self, model: &CostModel<'_>) {
+        let Scratch { nodes, order, .. } = &mut *self.scratch;
+        let are_rows = |id: &InstId| self.facts.role(*id).timing == Timing::RowReduce;
+        if !order.iter().any(are_rows) {
+            return;
+        }
+        for &id in order.iter().rev() {
+            let (role, node) = (self.facts.role(id), nodes.get_mut(id));
+            node.serves_rows |= node.is_large && node.is_stored && role.is_inlined();
+            let hands_up = match role.timing {
+                Timing::AsOperands | Timing::RowReduce => node.serves_rows,
+                Timing::Reshape => node.serves_rows && !node.is_large,
+                _ => role.is_contraction && model.target.fuses_contractions,
+            };
+            if hands_up {
+                let operands = self.module.operands(id).iter();
+                operands.for_each(|&of| nodes.get_mut(of).serves_rows = true);
+            }
+        }
     }
 
     /// Visits each instruction after its operands.
-    fn go_down(&mut self, rows: &Rows<'_>) {
+    fn go_down(&mut self, model: &CostModel<'_>) {
+        let fuses_contractions = model.target.fuses_contractions;
         let Scratch { nodes, order, relevant, .. } = &mut *self.scratch;
         for &id in &*order {
             let role = self.facts.role(id);
@@ -151,11 +214,20 @@ impl Search<'_> {
                 of_large |= operand.is_from_large;
                 to_large |= operand.leads_to_large;
             }
+            let made_by =
+                if fuses_contractions { made_by(self.module, id, role, nodes) } else { None };
+            let is_sum = self.module.opcode(id) == Opcode::Reduce;
+            let beside = made_by.filter(|_| is_sum).map(|contraction| nodes[contraction].ready);
             let (is_inlined, node) = (role.is_inlined(), nodes.get_mut(id));
-            node.ready = readiness(self.module, id, role, (waits, of_large), rows);
+            node.made_by = made_by.filter(|_| !is_sum);
+            node.ready = match beside {
+                Some(ready) => ready,
+                None => readiness(role, waits, of_large, node.serves_rows),
+            };
             node.is_from_large = node.is_large || is_inlined && of_large;
             node.leads_to_large = node.is_large || (is_inlined || role.is_alias()) && to_large;
-            if of_large && if is_inlined { node.is_stored } else { role.reads } {
+            let reads = if is_inlined { node.is_stored } else { role.reads && beside.is_none() };
+            if of_large && reads {
                 let sweep = if is_inlined { node.ready.sweep } else { waits.sweep };
                 node.sweep = Some(sweep);
                 self.last = self.last.max(sweep);

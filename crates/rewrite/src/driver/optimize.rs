@@ -6,8 +6,10 @@ use tilewright_ir::{InstId, Module};
 
 use super::error::OptimizeError;
 use super::figures::{Done, Figures};
-use super::options::Options;
+use super::numbers::{Class, FloatMode};
+use super::options::{Options, PassSelection};
 use super::plan::Plan;
+use super::registry;
 use super::report::{Note, Report, StopReason, Verdict, place_of};
 use super::restore::restored;
 use super::run::{Run, whole_left};
@@ -31,6 +33,45 @@ pub struct Optimized {
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
+    let is_pipeline = matches!(options.passes, PassSelection::Pipeline(_));
+    if options.float_mode != FloatMode::Fast || !is_pipeline || options.stop_after.is_some() {
+        return in_one_mode(module, options);
+    }
+    let fast = in_one_mode(module.clone(), options)?;
+    let may_differ = |name: &str| {
+        registry::pass(name).is_some_and(|p| p.is_cost_gated() && p.class() >= Class::Bounded)
+    };
+    if !fast.report.passes.iter().any(|pass| pass.changes > 0 && may_differ(pass.name)) {
+        return Ok(fast);
+    }
+    // Rewrites are kept one after the other, so more of them may lead to a module that costs more.
+    let float_mode = FloatMode::Regroup;
+    let bounded = Options { float_mode, observer: None, ..options.clone() };
+    let mut bounded = in_one_mode(module, &bounded)?;
+    let [fast_cycles, cycles] = [&fast, &bounded].map(|made| made.report.after.cycles);
+    if !pays(fast_cycles, cycles) {
+        return Ok(fast);
+    }
+    bounded.report.notes.push(fast_left(fast_cycles, cycles, options));
+    Ok(bounded)
+}
+
+/// Explains why a module is optimised without the rewrites that `--fast-math` allows.
+fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
+    Note {
+        pass: "pipeline",
+        verdict: Verdict::Left,
+        place: "the module".into(),
+        text: format!(
+            "made no use of --fast-math: the module would take {fast:.0} cycles instead of \
+             {cycles:.0} on {}",
+            options.target.name
+        ),
+    }
+}
+
+/// Optimises a module with all rewrites that the float mode allows.
+fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
     let plan = Plan::of(options)?;
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);

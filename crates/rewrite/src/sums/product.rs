@@ -99,21 +99,34 @@ impl Factor {
     /// Returns the two factors whose difference this factor is, if the second is constant along
     /// all of these ranges.
     pub fn less_constant(&self, module: &Module, along: &[IndexRange]) -> Option<(Self, Self)> {
+        let (array, c) = self.array_less_constant(module, along)?;
+        Some((array.sole(module)?, c))
+    }
+
+    /// Returns the same two factors, but the first as it stands: it may be a product of several
+    /// factors, such as `x * logistic(x)`.
+    pub fn array_less_constant(
+        &self,
+        module: &Module,
+        along: &[IndexRange],
+    ) -> Option<(Self, Self)> {
         let (Op::Subtract, &[a, b]) = (module.op(self.value), module.operands(self.value)) else {
             return None;
         };
         if self.divides || self.convert.is_some() || module.extras(self.value).is_some() {
             return None;
         }
-        let sole = |value: InstId| {
-            let whole = Self { value, ..self.clone() };
-            let mut product = Product::of_factor(module, whole, Law::Times);
-            let only = product.factors.pop().filter(|factor| !factor.divides)?;
-            (product.factors.is_empty() && !product.negative).then_some(only)
-        };
-        let (x, c) = (sole(a)?, sole(b)?);
+        let [array, c] = [a, b].map(|value| Self { value, ..self.clone() });
+        let c = c.sole(module)?;
         let constant = !along.iter().any(|&range| c.varies_along(range));
-        constant.then_some((x, c))
+        constant.then_some((array, c))
+    }
+
+    /// Returns the only factor of this factor, read as a product.
+    pub fn sole(self, module: &Module) -> Option<Self> {
+        let mut product = Product::of_factor(module, self, Law::Times);
+        let only = product.factors.pop().filter(|factor| !factor.divides)?;
+        (product.factors.is_empty() && !product.negative).then_some(only)
     }
 }
 

@@ -24,6 +24,7 @@
 //! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod moments;
+mod sample;
 mod shift;
 
 use tilewright_ir::{EditError, InstId, Module, Op, Value};
@@ -198,7 +199,7 @@ fn move_centre(
         return Ok(false);
     }
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let Some(shift) = shift::add(module, &group.x, &first.sum)? else { return Ok(false) };
+    let Some(shift) = shift::add(module, group, &first.sum)? else { return Ok(false) };
     let mut build = Build::new(module);
     for moment in &group.moments {
         if about(&mut build, module, moment, group, &shift).is_none() {

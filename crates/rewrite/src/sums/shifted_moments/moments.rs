@@ -3,13 +3,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
-use crate::analysis::index_range::IndexRange;
+use crate::analysis::index_range::{IndexRange, index_ranges};
 use crate::cost::CostModel;
 use crate::driver::numbers::FloatMode;
 use crate::sums::build::Replaced;
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
-use crate::sums::product::{Factor, Law};
+use crate::sums::product::{Factor, Law, Product};
 
 /// The most instructions visited, over all computations, to find the values that are computed from
 /// the means of arrays.
@@ -34,6 +34,8 @@ pub(super) struct Group {
     pub(super) c: Factor,
     pub(super) along: Vec<IndexRange>,
     pub(super) moments: Vec<Moment>,
+    /// Whether the target shares sweeps over main memory.
+    pub(super) shares_sweeps: bool,
 }
 
 impl Group {
@@ -53,7 +55,9 @@ pub(super) fn groups(
     model: CostModel<'_>,
     work: &mut usize,
 ) -> Vec<Group> {
-    let mut waiting = Waiting { module, computation, late: FxHashMap::default(), work };
+    let shares_sweeps = model.target.shares_sweeps;
+    let late = FxHashMap::default();
+    let mut waiting = Waiting { module, computation, takes_products: shares_sweeps, late, work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
     let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
@@ -73,13 +77,17 @@ pub(super) fn groups(
         let home = *homes.entry((x.clone(), c.clone(), along.clone())).or_insert(groups.len());
         if home == groups.len() {
             first.entry((x.clone(), along.clone())).or_insert(home);
-            groups.push(Group { x, c, along, moments: Vec::new() });
+            groups.push(Group { x, c, along, moments: Vec::new(), shares_sweeps });
         }
         groups[home].moments.push(Moment { place, power, others, sum });
     }
     for (place, sum) in plain {
-        let [only] = sum.product.factors.as_slice() else { continue };
-        if let Some(&home) = first.get(&(only.clone(), sum.summed.clone())) {
+        let only = match sum.product.factors.as_slice() {
+            [only] => Some(only.clone()),
+            _ => whole(module, &sum),
+        };
+        let Some(only) = only else { continue };
+        if let Some(&home) = first.get(&(only, sum.summed.clone())) {
             groups[home].moments.push(Moment { place, power: 0, others: Vec::new(), sum });
         }
     }
@@ -87,6 +95,13 @@ pub(super) fn groups(
         group.moments.sort_unstable_by_key(|moment| moment.place);
     }
     groups
+}
+
+/// Returns the array that is summed as one factor, whatever it is a product of.
+fn whole(module: &Module, sum: &Sum) -> Option<Factor> {
+    let &value = module.operands(sum.id).first()?;
+    let ranges = index_ranges(module.array_shape(value)?.dims())?;
+    Some(Factor { divides: false, value, ranges: ranges.into_iter().collect(), convert: None })
 }
 
 /// A summand with a factor `x - c`, where c is computed from a reduction of x and no other factor
@@ -102,14 +117,22 @@ struct Centred {
 fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Centred> {
     let factors = &sum.product.factors;
     factors.iter().find_map(|centred| {
-        let (x, c) = centred.less_constant(module, &sum.summed)?;
+        let (array, c) = centred.array_less_constant(module, &sum.summed)?;
+        let x = array.clone().sole(module).or(waiting.takes_products.then_some(array))?;
         let others: Vec<Factor> = factors.iter().filter(|f| *f != centred).cloned().collect();
         let power = factors.len() - others.len();
         let late = waiting.on(&x)?;
         let is_free = |other: &Factor| other.value != x.value && !late.contains(&other.value);
+        // Nor is the array itself among them, as a product.
+        let Product { factors: own, .. } = Product::of_factor(module, x.clone(), Law::Times);
+        let has_array = own.iter().all(|own| others.contains(own));
         // If all other factors divide, the sum without `x - c` would have no numerator.
         let divides = !others.is_empty() && others.iter().all(|other| other.divides);
-        let fits = power <= 2 && !divides && late.contains(&c.value) && others.iter().all(is_free);
+        let fits = power <= 2
+            && !divides
+            && !has_array
+            && late.contains(&c.value)
+            && others.iter().all(is_free);
         fits.then_some(Centred { x, c, power, others })
     })
 }
@@ -119,6 +142,9 @@ fn centred(module: &Module, sum: &Sum, waiting: &mut Waiting<'_>) -> Option<Cent
 struct Waiting<'a> {
     module: &'a Module,
     computation: CompId,
+    /// Whether an array may be a product. Where each sum computes its array for itself, more sums
+    /// of a product would cost more than they save.
+    takes_products: bool,
     late: FxHashMap<InstId, FxHashSet<InstId>>,
     /// The number of instructions that may still be visited.
     work: &'a mut usize,

@@ -7,9 +7,11 @@
 
 use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::reduce::ReduceAttrs;
-use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs};
+use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, Shape, Value};
 
+use super::moments::Group;
+use super::sample::Sample;
 use crate::analysis::reduce::shape_like;
 use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
@@ -32,10 +34,15 @@ pub(super) struct Shift {
     pub(super) rest: Factor,
 }
 
-/// Adds the shift of the array `x` along the dims that `sum` sums, before the sum. `None` if there
+/// Adds the shift of a group's array along the dims that `sum` sums, before the sum. `None` if there
 /// are too few values, or dims that are summed only in part.
-pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<Shift>, EditError> {
-    let Some((patch, shift)) = planned(module, x, sum) else { return Ok(None) };
+pub(super) fn add(
+    module: &mut Module,
+    group: &Group,
+    sum: &Sum,
+) -> Result<Option<Shift>, EditError> {
+    let x = &group.x;
+    let Some((patch, shift)) = planned(module, group, sum) else { return Ok(None) };
     let made = patch.apply(module)?;
     let at = |value: Value| match value {
         Value::Old(id) => Some(id),
@@ -53,7 +60,8 @@ pub(super) fn add(module: &mut Module, x: &Factor, sum: &Sum) -> Result<Option<S
 
 /// Returns the edits that compute the shift, and its value. The last instruction of the edits
 /// computes the array less the shift.
-fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
+fn planned(module: &Module, group: &Group, sum: &Sum) -> Option<(Patch, Value)> {
+    let x = &group.x;
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
     };
@@ -65,14 +73,13 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     let summed: Vec<bool> = x.ranges.iter().map(|&range| sum.sums(range)).collect();
     let steps = steps(own.dims(), &summed)?;
     let mut patch = Patch::new();
+    let (slice, sizes) = parts(own.dims(), &steps);
+    let from_samples = group.shares_sweeps;
+    let sample = Sample { module, before: sum.id, slice, sizes: &sizes, from_samples };
+    let mut sample = sample.of(&mut patch, x.value)?;
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
         patch.add(sum.id, op, shape, operands.iter().copied())
     };
-    let dims = || own.dims().iter().zip(&steps);
-    let slice = dims().map(|(&limit, &stride)| SliceDim { start: start(stride), limit, stride });
-    let slice = Op::Slice(Box::new(SliceAttrs { slice: slice.collect() }));
-    let sizes: Dims = dims().map(|(&size, &step)| taken(size, step)).collect();
-    let mut sample = add(slice, shape_like(own, &sizes), &[Value::Old(x.value)]);
     if x.convert.is_some() {
         sample = add(Op::Convert, shape_like(like, &sizes), &[sample]);
     }
@@ -107,9 +114,9 @@ fn planned(module: &Module, x: &Factor, sum: &Sum) -> Option<(Patch, Value)> {
     Some((patch, shift))
 }
 
-/// Returns the step between sampled values along each dim, so that about one value in
-/// [`ONE_IN`] is sampled. Major dims are thinned out before minor ones, which are contiguous in
-/// memory.
+/// Returns the step between sampled values along each dim, so that about one value in [`ONE_IN`] is
+/// sampled. Dims outside of the tiles of vectors are thinned out before the others, and the last
+/// one, which runs along the lanes, only if the others are too short.
 fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
     let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
@@ -118,7 +125,9 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
     }
     let mut steps: Dims = dims.iter().map(|_| 1).collect();
     let mut left = ONE_IN;
-    for longest in [LONGEST_STEP, ONE_IN] {
+    let last = dims.len().saturating_sub(1);
+    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (ONE_IN, &dims[..last]), (ONE_IN, dims)]
+    {
         let along = steps.iter_mut().zip(dims).zip(summed).filter(|(_, summed)| **summed);
         for ((step, &size), _) in along {
             let longer = (longest.min(size) / *step).min(left);
@@ -129,6 +138,30 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
         }
     }
     Some(steps)
+}
+
+/// Returns the part of each dim that is sampled, and its size.
+fn parts(dims: &[i64], steps: &[i64]) -> (Vec<SliceDim>, Dims) {
+    let sizes: Dims = dims.iter().zip(steps).map(|(&size, &step)| taken(size, step)).collect();
+    let each = dims.iter().zip(steps).zip(&sizes).enumerate();
+    let parts = each.map(|(dim, ((&size, &step), &taken))| match is_in_tiles(dims.len(), dim) {
+        false => SliceDim { start: start(step), limit: size, stride: step },
+        true => middle(size, taken),
+    });
+    (parts.collect(), sizes)
+}
+
+/// Checks whether a dim is one of the two that vectors have elements along. Elements side by side
+/// lie in few vectors there, and values at a distance in all of them.
+fn is_in_tiles(rank: usize, dim: usize) -> bool {
+    dim + 2 >= rank
+}
+
+/// Returns the part of a dim that has this many elements side by side, near the middle, and begins
+/// at a multiple of their number: as tiles do where that is a power of two.
+fn middle(size: i64, elements: i64) -> SliceDim {
+    let start = size / 2 / elements.max(1) * elements;
+    SliceDim { start, limit: start + elements, stride: 1 }
 }
 
 /// Returns the index of the first sampled value along a dim: not at its border, which may be

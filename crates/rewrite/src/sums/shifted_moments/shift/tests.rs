@@ -13,6 +13,10 @@ fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
         let by_hand = (start(step)..size).step_by(usize::try_from(step).expect("a step")).count();
         assert_eq!(i64::try_from(by_hand), Ok(taken(size, step)), "{size} in steps of {step}");
         assert!(by_hand >= 1);
+        let SliceDim { start, limit, stride } = middle(size, taken(size, step));
+        assert!(start >= 0 && limit <= size && stride == 1, "{size} in steps of {step}");
+        assert_eq!(limit - start, taken(size, step));
+        assert!(step > 1 || start == 0);
         if summed {
             values *= size;
             sample *= taken(size, step);
@@ -42,10 +46,9 @@ fn worst(rank: usize, most: i64) -> (f64, Dims) {
 
 #[test]
 fn no_more_than_25_values_stand_for_one() {
-    // In two dims of 5 beside a third one, steps of 4 sample one value each.
-    for (rank, most, expected) in
-        [(1, 5000, 17.75), (2, 100, 65.0 / 3.0), (3, 40, 25.0), (4, 16, 25.0)]
-    {
+    // In 23 rows, a step of 16 samples one; in two dims of 5 beside a third one, steps of 4 sample
+    // one value each.
+    for (rank, most, expected) in [(1, 5000, 17.75), (2, 100, 23.0), (3, 40, 25.0), (4, 16, 25.0)] {
         let (ratio, dims) = worst(rank, most);
         assert_eq!(ratio, expected, "{dims:?}");
     }
