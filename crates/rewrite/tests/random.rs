@@ -209,6 +209,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
         "local-sums",
         "local-moments",
         "all-reduce",
+        "constraint",
         "batch-norm",
     ];
     let names = registry::PASSES.iter().map(|pass| pass.name());

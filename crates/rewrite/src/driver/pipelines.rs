@@ -53,6 +53,7 @@ const CLEANUP: &[&str] = &[
 /// The cost-gated groups: those that make values small come first, in their cheapest form, then
 /// those whose gain depends on these values. The target's costs decide whether a rewrite pays.
 const COST_GATED: &[&[&str]] = &[
+    &["all-reduce"],
     &["reduce-of-broadcast", "reduce-through-transpose"],
     &["unit-dims"],
     &["reshape-out-of-loop"],
@@ -65,7 +66,6 @@ const COST_GATED: &[&[&str]] = &[
     &["merged-dims"],
     &["rematerialize"],
     &["local-sums"],
-    &["all-reduce"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {
