@@ -80,8 +80,8 @@ def rewriting(seen: list[bool]) -> Iterator[None]:
         original = tw.Module.from_proto(internals.to_hlo(module))
         new = tw.optimize(original, target="cpu").module
         seen.append(new != original)
-        proto = new.to_proto()
-        return before(backend, internals.from_hlo(proto, module.context), *args, **kwargs)
+        bytecode = internals.to_stablehlo(new.to_proto())
+        return before(backend, internals.from_bytecode(bytecode, module.context), *args, **kwargs)
 
     internals.set_compile_function(compiles)
     try:
