@@ -65,7 +65,7 @@ impl DeviceMesh {
         let (words, sizes): (Words, SmallVec<[i64; 4]>) = match value_of(attributes, MESHES) {
             Some(text) => {
                 let mut named = sdy::meshes(text)?;
-                // What lies on a mesh without axes is whole on each device.
+                // A value on a mesh without axes is whole on each device.
                 named.retain(|(_, mesh)| !mesh.axes.is_empty());
                 let [(_, mesh)] = named.as_slice() else { return None };
                 (mesh.devices == MeshDevices::InOrder).then_some(())?;
