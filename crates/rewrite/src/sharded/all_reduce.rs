@@ -9,13 +9,13 @@
 //! ```
 //!
 //! `shard_map`, `pmap` and XLA's partitioner write all-reduces. Devices are one more reduced axis,
-//! so the laws of sums hold across them: devices combine what is left of a reduce and not what goes
-//! into it, what is broadcast before it is, two values in one round, and nothing that all of them
-//! have computed from combined values.
+//! so the laws of sums hold across them. Devices combine the result of a reduce instead of its
+//! operand, the operand of a broadcast instead of its result, and two arrays in one round. They do
+//! not combine a value that is the same on all of them.
 //!
 //! Preconditions: all-reduces of one array by one monoid that leave layouts free; one that is moved
-//! has no other user. Both orders of a float sum are as good as XLA's, which depends on its
-//! algorithm. A scale may leave a float sum only if the sum overflows without it no sooner. Equal
+//! has no other user. The order of a float sum changes, as it does between XLA's own algorithms. A
+//! scale may leave a float sum only if the sum overflows without it no sooner. Equal
 //! exchanges are merged, and unused ones removed, by `cse` and `dce`.
 //!
 //! A cost-gated pass: it saves rounds and bytes. XLA joins exchanges of one kind that do not wait for
@@ -93,7 +93,8 @@ fn exchanges(module: &Module, computation: CompId) -> Vec<InstId> {
 }
 
 /// Applies the rules to the exchanges of a computation, and to those that they leave, until none
-/// applies. Each leaves fewer elements to exchange, or fewer exchanges. Adds what was done.
+/// applies, which ends: each leaves fewer elements to exchange, or fewer exchanges. Adds the words
+/// for each rewrite to `done`.
 fn rewrite(
     module: &mut Module,
     computation: CompId,

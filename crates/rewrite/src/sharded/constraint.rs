@@ -56,8 +56,8 @@ fn needless(module: &Module, mesh: &DeviceMesh) -> Vec<InstId> {
     let flow = Flow::of(module, mesh);
     let entered = module.computations().iter().filter(|&&one| flow.has_entered(one));
     let constraints = entered.flat_map(|&one| constraints(module, mesh, one));
-    // Those that follow from their operands, and those whose operands are free, with what these
-    // have by themselves.
+    // Constraints that follow from their operands, and constraints of free operands, with the
+    // spreads that these operands have by themselves.
     let mut found = Vec::new();
     let mut free: FxHashMap<InstId, &Spread> = FxHashMap::default();
     for (id, operand, stated) in constraints {
