@@ -465,3 +465,62 @@ ENTRY main {
     let expected = Traffic { rounds: 2, chain: 2, bytes: 96 };
     assert_eq!(flows(&module(text).into_inner()), (Some(vec![1]), expected));
 }
+
+/// Returns the row-major numbers of the elements that a device holds of an array with these dims;
+/// `places` are its places along the axes of the mesh.
+fn held(dims: &[i64], spread: &Spread, mesh: &DeviceMesh, places: &[i64]) -> Vec<i64> {
+    let mut numbers = vec![0];
+    for (dim, &size) in dims.iter().enumerate() {
+        let (mut start, mut length) = (0, size);
+        for &axis in &spread[dim] {
+            length /= mesh.size(axis);
+            start += places[usize::from(axis)] * length;
+        }
+        let along = |number: i64| (start..start + length).map(move |at| number * size + at);
+        numbers = numbers.into_iter().flat_map(along).collect();
+    }
+    numbers
+}
+
+#[test]
+fn a_constraint_in_other_dims_leaves_each_device_its_elements() {
+    let lists: [&[i64]; 8] = [
+        &[8, 4, 16],
+        &[32, 16],
+        &[8, 64],
+        &[512],
+        &[8, 4, 2, 8],
+        &[2, 4, 4, 16],
+        &[8, 1, 4, 16],
+        &[4, 128],
+    ];
+    let choices =
+        ["{}", "{\"data\"}", "{\"model\"}", "{\"data\", \"model\"}", "{\"model\", \"data\"}"];
+    let (mut stated, mut moved) = (0, 0);
+    for (from, to) in lists.iter().flat_map(|from| lists.iter().map(move |to| (from, to))) {
+        for number in 0..choices.len().pow(u32::try_from(from.len()).unwrap()) {
+            let digit = |dim: usize| number / choices.len().pow(u32::try_from(dim).unwrap());
+            let words: Vec<&str> =
+                (0..from.len()).map(|dim| choices[digit(dim) % choices.len()]).collect();
+            let text = words.join(", ");
+            if text.matches("data").count() > 1 || text.matches("model").count() > 1 {
+                continue;
+            }
+            stated += 1;
+            let shape = format!("f32{from:?}").replace(' ', "");
+            let module = with_x(&shape, &format!("[{text}]"), "  ROOT y = f32[] add(zero, zero)");
+            let (mesh, x) = (DeviceMesh::of(&module).unwrap(), named(&module, "x"));
+            let Some(extras) = mesh.constraint_in(&module, x, to) else { continue };
+            moved += 1;
+            let before = mesh.stated(module.extras(x).unwrap(), from.len()).unwrap();
+            let after = mesh.stated(&extras, to.len()).unwrap();
+            for device in 0..8 {
+                let places = [device / 4, device / 2 % 2, device % 2];
+                let [before, after] = [(from, &before), (to, &after)]
+                    .map(|(dims, spread)| held(dims, spread, &mesh, &places));
+                assert_eq!(before, after, "{shape} {text} as {to:?}, device {device}");
+            }
+        }
+    }
+    assert!(moved > 300 && moved < stated, "{moved} of {stated}");
+}

@@ -361,6 +361,26 @@ pub(super) fn custom_call(
     Ok(declared.clone())
 }
 
+impl CustomCallAttrs {
+    /// The target of a call that states how its operand lies over devices, and returns it.
+    pub const SHARDING: &str = "Sharding";
+}
+
+impl super::Op {
+    /// Checks whether it is a custom call that states how its only operand lies over devices, and
+    /// returns it. Once XLA has divided a module, nothing is left of it.
+    pub fn is_sharding_constraint(&self) -> bool {
+        matches!(self, Self::CustomCall(attrs)
+            if attrs.custom_call_target == CustomCallAttrs::SHARDING)
+    }
+
+    /// Checks whether each element of the result is computed from the elements of the operands at
+    /// the same index, or is one of them.
+    pub fn keeps_indices(&self) -> bool {
+        self.opcode().is_elementwise() || self.is_sharding_constraint()
+    }
+}
+
 /// Checks that each operand has a shape with its required layout.
 fn check_constraints(q: &ShapeQuery<'_>, shapes: &[Shape]) -> Result<(), ShapeError> {
     if shapes.len() != q.operands.len() {

@@ -1,10 +1,11 @@
 //! Elementwise regions: connected elementwise instructions on arrays of the same dims, with their
-//! live-ins and live-outs.
+//! live-ins and live-outs. Constraints on how arrays lie over devices are such instructions, too.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Dims, InstId, Module, Op, Opcode};
 
 use super::reduce::is_plain;
+use super::sharding::stands_alone;
 
 /// A connected set of elementwise instructions on arrays of one list of dims.
 #[derive(Clone, Debug)]
@@ -107,7 +108,7 @@ pub fn unseen_region_around(
     match module.opcode(start) {
         Opcode::Broadcast | Opcode::Iota => return Some(Region::of(module, dims, &[start])),
         Opcode::Reshape => {}
-        opcode if opcode.is_elementwise() => {}
+        _ if module.op(start).keeps_indices() => {}
         _ => return None,
     }
     let reached = explore(module, start, &dims, seen)?;
@@ -218,7 +219,7 @@ fn belongs(module: &Module, id: InstId, dims: &Dims) -> bool {
 
 /// Checks whether an instruction computes element by element on arrays of `dims`.
 pub fn is_interior(module: &Module, id: InstId, dims: &[i64]) -> bool {
-    module.opcode(id).is_elementwise() && has_dims(module, id, dims)
+    module.op(id).keeps_indices() && has_dims(module, id, dims)
 }
 
 fn has_dims(module: &Module, id: InstId, dims: &[i64]) -> bool {
@@ -276,7 +277,7 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     let reason = if !module.array_shape(id).is_some_and(is_plain) {
         "it has a layout that is not row major"
-    } else if module.extras(id).is_some() {
+    } else if module.extras(id).is_some() && !stands_alone(module, id) {
         "a sharding, control edge or other attribute is attached to it"
     } else {
         return None;

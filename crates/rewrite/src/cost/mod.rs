@@ -167,7 +167,7 @@ impl<'m> CostModel<'m> {
                 let operand = operands.first();
                 operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
             }
-            opcode => opcode.is_elementwise(),
+            _ => op.keeps_indices(),
         }
     }
 
@@ -204,6 +204,7 @@ impl<'m> CostModel<'m> {
                 cost
             }
             Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
+            _ if op.is_sharding_constraint() => self.loads(operands),
             _ if op.opcode().is_elementwise() => {
                 let mut cost = self.loads(operands);
                 let cycles = if op.opcode().is_transcendental() {

@@ -129,7 +129,7 @@ fn made_by(
     }
     let operands = match module.op(id) {
         Op::Reduce(_) => reduced_arrays(module, id),
-        op if op.opcode().is_elementwise() => module.operands(id),
+        op if op.keeps_indices() => module.operands(id),
         _ => return None,
     };
     let contraction = operands.iter().find_map(|&operand| nodes[operand].made_by)?;

@@ -9,15 +9,15 @@
 //! Preconditions: the constraint states the spread that its operand has without it; or its operand
 //! is a broadcast, a constant or an iota, of which each device makes its own part, and all users are
 //! elementwise and lie as they do without the constraint, by their other operands. A constraint
-//! beside another custom call stays.
+//! beside another custom call stays, and so does the last one before values are divided in another
+//! way: XLA carries shardings from users to operands, too, up to the nearest constraint.
 //!
 //! The pass runs before all others: those of this folder make constraints that must stay.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::ops::control::CustomCallAttrs;
-use tilewright_ir::{CompId, EditError, InstId, Module, Op};
+use tilewright_ir::{CompId, EditError, InstId, Module, Op, Opcode};
 
-use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
+use crate::analysis::sharding::{DeviceMesh, Flow, Spread, stands_alone};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
@@ -77,6 +77,38 @@ fn needless(module: &Module, mesh: &DeviceMesh) -> Vec<InstId> {
         }
     }
     found.retain(|id| !kept.contains(id));
+    let needed = fences(module, &flow, &found.iter().copied().collect());
+    found.retain(|id| !needed.contains(id));
+    found
+}
+
+/// Returns those of some constraints that hold back spreads which come from users: the nearest above
+/// each contested instruction. Without them, XLA may divide what is computed before as it is wanted
+/// after, and exchange more for that.
+fn fences(module: &Module, flow: &Flow<'_>, among: &FxHashSet<InstId>) -> FxHashSet<InstId> {
+    let entered = || module.computations().iter().filter(|&&one| flow.has_entered(one));
+    let all = || entered().flat_map(|&one| module.instructions(one));
+    let mut callers: FxHashMap<CompId, InstId> = FxHashMap::default();
+    for id in all() {
+        callers.extend(module.called(id).into_iter().map(|called| (called, id)));
+    }
+    let mut open: Vec<InstId> = all().filter(|&id| flow.is_contested(id)).collect();
+    let (mut seen, mut found) = (FxHashSet::default(), FxHashSet::default());
+    while let Some(id) = open.pop() {
+        let mut above: Vec<InstId> = module.operands(id).to_vec();
+        above.extend(module.called(id).iter().filter_map(|&one| module.computation(one).root()));
+        if module.opcode(id) == Opcode::Parameter {
+            let caller = module.instruction(id).parent().and_then(|parent| callers.get(&parent));
+            above.extend(caller.iter().flat_map(|&&caller| module.operands(caller)));
+        }
+        for one in above.into_iter().filter(|&one| seen.insert(one)) {
+            if among.contains(&one) {
+                found.insert(one);
+            } else if !module.op(one).is_sharding_constraint() {
+                open.push(one);
+            }
+        }
+    }
     found
 }
 
@@ -87,28 +119,10 @@ fn constraints<'a>(
     computation: CompId,
 ) -> impl Iterator<Item = (InstId, InstId, Spread)> + 'a {
     module.instructions(computation).filter_map(|id| {
-        let Op::CustomCall(attrs) = module.op(id) else { return None };
-        let (&[operand], extras) = (module.operands(id), module.extras(id)?) else { return None };
-        let is_plain = is_constraint(attrs)
-            && extras.control_predecessors.is_empty()
-            && !leads_to_shards(module, id, operand)
-            && module.shape(id) == module.shape(operand);
-        let rank = module.array_shape(id).filter(|_| is_plain)?.rank();
-        Some((id, operand, mesh.stated(extras, rank)?))
+        let &operand = module.operands(id).first().filter(|_| stands_alone(module, id))?;
+        let rank = module.array_shape(id)?.rank();
+        Some((id, operand, mesh.stated(module.extras(id)?, rank)?))
     })
-}
-
-fn is_constraint(attrs: &CustomCallAttrs) -> bool {
-    &*attrs.custom_call_target == "Sharding"
-}
-
-/// Checks whether a constraint stands beside another custom call, such as those between whole arrays
-/// and shards, for which XLA needs it.
-fn leads_to_shards(module: &Module, id: InstId, operand: InstId) -> bool {
-    let users = module.uses(id).map(|found| found.user);
-    users
-        .chain([operand])
-        .any(|beside| matches!(module.op(beside), Op::CustomCall(attrs) if !is_constraint(attrs)))
 }
 
 fn is_free(module: &Module, id: InstId) -> bool {

@@ -203,8 +203,10 @@ impl Lift<'_> {
         let mut dims: Vec<Axes> = from.spread.iter().cloned().collect();
         dims.insert(from.at.min(dims.len()), axes);
         let spread = Spread::new(dims);
-        let attrs =
-            CustomCallAttrs { custom_call_target: "Sharding".into(), ..CustomCallAttrs::default() };
+        let attrs = CustomCallAttrs {
+            custom_call_target: CustomCallAttrs::SHARDING.into(),
+            ..CustomCallAttrs::default()
+        };
         let op = Op::CustomCall(Box::new(attrs));
         let value = self.op(op, &like, &from.all_dims(self.mesh), [from.value]);
         self.patch.set_extras(value, self.mesh.constraint(&spread));

@@ -133,7 +133,7 @@ fn sources(module: &Module, id: InstId) -> FxHashSet<InstId> {
         if !seen.insert(next) {
             continue;
         }
-        let passes = module.opcode(next).is_elementwise() || module.opcode(next) == Opcode::Reshape;
+        let passes = module.op(next).keeps_indices() || module.opcode(next) == Opcode::Reshape;
         let operands = module.operands(next).iter().copied();
         let from: Vec<InstId> = operands.filter(|&o| elements(o) == elements(id)).collect();
         let is_repeated = |&o: &InstId| module.opcode(o) == Opcode::Broadcast;

@@ -105,6 +105,38 @@ impl<'m> Flow<'m> {
         self.states[id].spread.as_ref()
     }
 
+    /// Checks whether an instruction could be divided in another way than its operands are, so that
+    /// XLA may carry a spread from it to them: a constraint that asks for another spread than its
+    /// operand's, or operands that are divided in different ways.
+    pub fn is_contested(&self, id: InstId) -> bool {
+        if let Some(stated) = self.stated(id) {
+            let own = self.module.operands(id).first().and_then(|&operand| self.spread(operand));
+            return own.is_some_and(|own| own.joined(&stated).as_ref() != Some(&stated));
+        }
+        match self.module.op(id) {
+            Op::Dot(attrs) => {
+                let dims = [&attrs.lhs_contracting_dims, &attrs.rhs_contracting_dims];
+                !self.contracts_alike(id, dims.map(SmallVec::as_slice))
+                    || self.carried(id).is_none()
+            }
+            Op::Convolution(attrs) => {
+                let labels = &attrs.dim_labels;
+                let dims = [labels.input_feature, labels.kernel_input_feature];
+                !self.contracts_alike(id, [&dims[..1], &dims[1..]]) || self.carried(id).is_none()
+            }
+            _ => self.array(id).is_some() && self.carried(id).is_none(),
+        }
+    }
+
+    /// Checks whether the same axes divide the contracted dims of both operands.
+    fn contracts_alike(&self, id: InstId, dims: [&[i64]; 2]) -> bool {
+        let axes = |operand: usize| {
+            let spread = self.spread(*self.module.operands(id).get(operand)?)?;
+            spread.pick(dims[operand].iter().filter_map(|&dim| usize::try_from(dim).ok()))
+        };
+        matches!((axes(0), axes(1)), (Some(left), Some(right)) if left == right)
+    }
+
     /// Returns the number of exchanges that the result of an instruction waits for, one after the
     /// other.
     pub fn level(&self, id: InstId) -> u32 {

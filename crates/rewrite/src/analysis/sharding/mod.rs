@@ -10,6 +10,7 @@
 //! `sharding={devices=...}` (GSPMD), from which `tiles.rs` finds the mesh. A module without either,
 //! with several meshes that have axes, or with devices out of order, counts as not divided.
 
+mod constraint;
 mod control;
 mod exchange;
 mod flow;
@@ -18,6 +19,7 @@ mod mesh;
 mod spread;
 mod tiles;
 
+pub use constraint::stands_alone;
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;
 pub use mesh::DeviceMesh;

@@ -8,15 +8,18 @@ mod plan;
 mod tests;
 mod words;
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
-use crate::analysis::region::{LiveInKind, LiveOutKind, Region, unseen_region_around};
+use crate::analysis::region::{Blocked, LiveInKind, LiveOutKind, Region, unseen_region_around};
+use crate::analysis::sharding::DeviceMesh;
 use crate::cost::CostModel;
 use crate::driver::Context;
 use crate::driver::judged::Walked;
-use plan::{Move, Planner};
+use plan::{Move, Planner, Setting};
 
 /// The most lists of dims tried for one region.
 const MOST_CANDIDATES: usize = 4;
@@ -52,7 +55,8 @@ pub(super) fn move_regions(
     search: Search,
 ) -> Result<usize, EditError> {
     let walked = cx.judged.begin(search.pass, module);
-    let mut walk = Walk { cx, search, seen: FxHashSet::default(), walked };
+    let (seen, mesh) = (FxHashSet::default(), OnceCell::new());
+    let mut walk = Walk { cx, search, seen, walked, mesh };
     let changes = walk.run(module)?;
     walk.cx.judged.end(search.pass, walk.walked);
     Ok(changes)
@@ -104,6 +108,8 @@ struct Walk<'a, 'b> {
     seen: FxHashSet<InstId>,
     /// The regions that are left.
     walked: Walked,
+    /// The module's mesh, once a region with constraints asked for it.
+    mesh: OnceCell<Option<DeviceMesh>>,
 }
 
 /// Checks whether a region is too large for one cut, which takes more than linear time.
@@ -135,8 +141,8 @@ impl Walk<'_, '_> {
             return Ok(0);
         }
         let region = unseen_region_around(module, start, &mut self.seen);
-        let Some(region) = region else { return Ok(0) };
-        let moves = self.rewrite(module, &region)?;
+        let Some(mut region) = region else { return Ok(0) };
+        let moves = self.rewrite(module, &mut region)?;
         if moves == 0 {
             self.walked.leave(region.members);
         }
@@ -144,7 +150,7 @@ impl Walk<'_, '_> {
     }
 
     /// Moves a region; returns the number of moves.
-    fn rewrite(&mut self, module: &mut Module, region: &Region) -> Result<usize, EditError> {
+    fn rewrite(&mut self, module: &mut Module, region: &mut Region) -> Result<usize, EditError> {
         let candidates = (self.search.offers)(module, region);
         if candidates.is_empty() {
             return Ok(0);
@@ -154,6 +160,7 @@ impl Walk<'_, '_> {
             self.cx.refuse(self.search.pass, place, words::why_dynamic(module, dynamic));
             return Ok(0);
         }
+        self.keep_constraints(module, region, &candidates);
         let rest = (!region.blocked.is_empty()).then(|| region.movable(module));
         let movable = rest.as_ref().unwrap_or(region);
         let best = self.best(module, movable, &candidates);
@@ -161,6 +168,25 @@ impl Walk<'_, '_> {
             return self.move_pieces(module, movable, &candidates);
         }
         Ok(usize::from(self.make(module, region, movable, best)?))
+    }
+
+    /// Blocks the constraints of a region whose sharding cannot be stated in all of these dims.
+    fn keep_constraints(&self, module: &Module, region: &mut Region, candidates: &[Dims]) {
+        let is_constraint = |id: &InstId| module.op(*id).is_sharding_constraint();
+        let constraints: Vec<InstId> =
+            region.interior.iter().copied().filter(is_constraint).collect();
+        if constraints.is_empty() {
+            return;
+        }
+        let mesh = self.mesh.get_or_init(|| DeviceMesh::of(module));
+        for id in constraints {
+            let moves = |dims: &Dims| mesh.as_ref()?.constraint_in(module, id, dims);
+            let is_blocked = region.blocked.iter().any(|blocked| blocked.id == id);
+            if !is_blocked && !candidates.iter().all(|dims| moves(dims).is_some()) {
+                let reason = "no sharding of the other dims says what it says";
+                region.blocked.push(Blocked { id, reason });
+            }
+        }
     }
 
     /// Moves the pieces of a region that is too large for one cut, one after the other, so that
@@ -228,8 +254,9 @@ impl Walk<'_, '_> {
         dims: &Dims,
         model: &CostModel<'_>,
     ) -> SmallVec<[Move; 2]> {
-        let float_mode = self.cx.float_mode;
-        let Some(whole) = Planner::plan(module, region, dims, model, float_mode) else {
+        let mesh = self.mesh.get().and_then(Option::as_ref);
+        let setting = Setting { model, float_mode: self.cx.float_mode, mesh };
+        let Some(whole) = Planner::plan(module, region, dims, setting) else {
             return SmallVec::new();
         };
         let planned = whole.planned();
@@ -238,7 +265,7 @@ impl Walk<'_, '_> {
             .flatten()
             .map(|part| region.part(module, |id| part.contains(&id)))
             .and_then(|part| {
-                let part = Planner::plan(module, &part, dims, model, float_mode)?;
+                let part = Planner::plan(module, &part, dims, setting)?;
                 let planned = part.planned();
                 Some(part.weighed(&planned))
             })

@@ -11,6 +11,7 @@ use tilewright_ir::{ArrayShape, Dims, InstId, Module, Patch, Shape, Value};
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{MonoidReduce, reduced_arrays, reshape_op, shape_like};
 use crate::analysis::region::{LiveOut, LiveOutKind, Region};
+use crate::analysis::sharding::DeviceMesh;
 use crate::cost::{Cost, CostModel, Operand, pays};
 use crate::driver::numbers::FloatMode;
 use crate::reshape_motion::broadcast_plan::cheapest_through;
@@ -69,6 +70,15 @@ pub(super) struct LiveOutPiece {
     pub(super) result: Option<Value>,
 }
 
+/// What moves are planned by.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) model: &'a CostModel<'a>,
+    pub(super) float_mode: FloatMode,
+    /// The devices over which the module's arrays lie, if it has constraints on that.
+    pub(super) mesh: Option<&'a DeviceMesh>,
+}
+
 /// A move under construction.
 pub(super) struct Planner<'a> {
     pub(super) module: &'a Module,
@@ -77,6 +87,7 @@ pub(super) struct Planner<'a> {
     digits: Digits,
     pub(super) model: &'a CostModel<'a>,
     float_mode: FloatMode,
+    mesh: Option<&'a DeviceMesh>,
     pub(super) patch: Patch,
     pub(super) pieces: Pieces,
     /// The values of the region in the new dims.
@@ -94,8 +105,7 @@ impl<'a> Planner<'a> {
         module: &'a Module,
         region: &'a Region,
         dims: &Dims,
-        model: &'a CostModel<'a>,
-        float_mode: FloatMode,
+        Setting { model, float_mode, mesh }: Setting<'a>,
     ) -> Option<Self> {
         let mut planner = Self {
             module,
@@ -103,6 +113,7 @@ impl<'a> Planner<'a> {
             digits: Digits::of_reshape(dims, &region.dims)?,
             model,
             float_mode,
+            mesh,
             patch: Patch::new(),
             pieces: Pieces::default(),
             moved: FxHashMap::default(),
@@ -117,7 +128,7 @@ impl<'a> Planner<'a> {
         }
         for &id in &region.interior {
             planner.pieces.interior.push(planner.patch.planned().len());
-            planner.interior(id);
+            planner.interior(id)?;
         }
         for live_out in &region.live_outs {
             let start = planner.patch.planned().len();
@@ -149,8 +160,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans an interior instruction in the new dims.
-    fn interior(&mut self, id: InstId) {
+    /// Plans an interior instruction in the new dims; `None` if it is a constraint that no sharding
+    /// of these dims can state.
+    fn interior(&mut self, id: InstId) -> Option<()> {
+        let extras = match self.module.op(id).is_sharding_constraint() {
+            true => Some(self.mesh?.constraint_in(self.module, id, self.digits.from_dims())?),
+            false => None,
+        };
         let operands: SmallVec<[Value; 3]> = self
             .module
             .operands(id)
@@ -159,8 +175,12 @@ impl<'a> Planner<'a> {
             .collect();
         if let Some(shape) = self.new_shape(id) {
             let value = self.patch.add(id, self.module.op(id).clone(), shape, operands);
+            if let Some(extras) = extras {
+                self.patch.set_extras(value, extras);
+            }
             self.moved.insert(id, value);
         }
+        Some(())
     }
 
     /// Plans a live-out; returns the value that replaces the user, if there is one.

@@ -9,7 +9,7 @@ use crate::analysis::region::{LiveInKind, LiveOutKind, Region, region_around};
 use crate::cost::{CostModel, Memo};
 use crate::driver::numbers::FloatMode;
 use crate::reshape_motion::region_move::placement::part_to_move;
-use crate::reshape_motion::region_move::plan::Planner;
+use crate::reshape_motion::region_move::plan::{Planner, Setting};
 
 /// New dims and old dims: image and groups, padded and not, rows merged.
 const DIMS: [(&str, &str); 5] = [
@@ -126,8 +126,7 @@ fn gain(
     if part.members.is_empty() {
         return 0.0;
     }
-    let planner =
-        Planner::plan(module, &part, dims, model, FloatMode::default()).expect("it can be moved");
+    let planner = Planner::plan(module, &part, dims, setting(model)).expect("it can be moved");
     let planned = planner.planned();
     let moved = planner.weighed(&planned);
     moved.after - moved.before
@@ -161,6 +160,10 @@ fn cheapest(members: &[InstId], cost: impl Fn(&dyn Fn(InstId) -> bool) -> f64) -
     best
 }
 
+fn setting<'a>(model: &'a CostModel<'a>) -> Setting<'a> {
+    Setting { model, float_mode: FloatMode::default(), mesh: None }
+}
+
 #[test]
 fn no_part_is_better_than_the_one_chosen() {
     let mut random = Random(3);
@@ -184,8 +187,8 @@ fn no_part_is_better_than_the_one_chosen() {
         });
         // A blocked instruction may be the only reader of the reshapes.
         let Some(dims) = new.map(|shape| Dims::from_slice(shape.dims())) else { continue };
-        let whole = Planner::plan(&module, &region, &dims, &model, FloatMode::default())
-            .expect("it can be moved");
+        let whole =
+            Planner::plan(&module, &region, &dims, setting(&model)).expect("it can be moved");
         let part = part_to_move(&whole, &whole.planned());
         let whole = gain(&module, &region, &dims, &model, &|_| true).min(0.0);
         let chosen = match &part {
