@@ -260,6 +260,13 @@ fn scaled(text: &str, factor: u64) -> Result<u64, String> {
     number.checked_mul(factor.pow(power)).ok_or_else(|| "it must be less than 2^64".to_owned())
 }
 
+/// How much of an explanation is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Explain {
+    Layers,
+    All,
+}
+
 /// `tilewright opt`.
 #[derive(Debug, Args)]
 pub(crate) struct Opt {
@@ -279,9 +286,10 @@ pub(crate) struct Opt {
     /// Show costs before and after, and the changes of each pass, on stderr
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Explain in plain words what was found and done, on stderr
-    #[arg(long)]
-    pub(crate) explain: bool,
+    /// Explain in plain words, on stderr, what was done to which layer and what kept rewrites from
+    /// being made; `all` adds every rewrite that was made or left
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "layers")]
+    pub(crate) explain: Option<Explain>,
     /// Write the module before, and after every pass that changed it, into
     /// this folder
     #[arg(long, value_name = "DIR")]

@@ -246,7 +246,22 @@ pub struct StackFrame {
     pub parent_frame_id: i64,
 }
 
+/// The most calls of a stack that are gone through.
+const MOST_FRAMES: usize = 256;
+
 impl StackTables {
+    /// File names and lines of a frame and its callers, the frame's first. A stack in a circle ends.
+    pub fn sources_of(&self, stack_frame_id: i64) -> impl Iterator<Item = (&str, i64)> {
+        let mut next = Some(stack_frame_id);
+        let frames = std::iter::from_fn(move || {
+            let id = next?;
+            let parent = nth(&self.stack_frames, id)?.parent_frame_id.checked_sub(1);
+            next = parent.filter(|&parent| parent != id);
+            Some(id)
+        });
+        frames.take(MOST_FRAMES).map_while(|id| self.source_of(id))
+    }
+
     /// File name and line of a frame.
     pub fn source_of(&self, stack_frame_id: i64) -> Option<(&str, i64)> {
         let frame = nth(&self.stack_frames, stack_frame_id)?;

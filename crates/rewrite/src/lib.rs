@@ -22,7 +22,7 @@ pub use cost::{Cost, InstructionCost, ModuleCosts, instruction_costs, module_cos
 #[doc(hidden)]
 pub use driver::table;
 pub use driver::{
-    AddedPass, Context, Evaluate, Explanation, Note, OptimizeError, Optimized, Options, PIPELINES,
-    Pass, PassObserver, PassReport, PassSelection, Pipeline, Report, Skipped, StopReason, Verdict,
-    numbers, optimize, pipeline, registry,
+    AddedPass, Context, Cycles, Evaluate, Explanation, Note, OptimizeError, Optimized, Options,
+    PIPELINES, Pass, PassObserver, PassReport, PassSelection, Pipeline, Place, Report, Scope,
+    Skipped, StopReason, Verdict, numbers, optimize, pipeline, registry,
 };

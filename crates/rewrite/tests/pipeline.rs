@@ -362,7 +362,7 @@ ENTRY e {
         assert!(after.report.unchanged, "{name}");
         let [note] = after.report.notes.as_slice() else { panic!("{:?}", after.report.notes) };
         assert_eq!(note.verdict, Verdict::Left);
-        assert_eq!(note.place, "`s`");
+        assert_eq!(note.place.text, "`s`");
         assert!(note.text.contains("floats of different precision meet in this `add`"), "{note}");
     }
     let one_precision = optimized(&module(text), &pipeline("cleanup", "tpu-like"));

@@ -50,7 +50,7 @@ fn a_rule_runs_in_a_pipeline_and_is_told_of() {
     assert_eq!(opcodes, [Opcode::Parameter, Opcode::Negate], "{}", short(&after.module));
     let notes = &after.report.notes;
     let note = notes.iter().find(|note| note.pass == "log-of-exp").expect("a note");
-    assert_eq!((note.verdict, note.place.as_str()), (Verdict::Done, "`l`"));
+    assert_eq!((note.verdict, note.place.text.as_str()), (Verdict::Done, "`l`"));
     assert!(note.text.starts_with("applied log(exp(x)) = x: "), "{}", note.text);
     assert!(note.text.contains("for these instructions on linear"), "{}", note.text);
 }

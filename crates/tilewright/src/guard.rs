@@ -125,7 +125,7 @@ pub fn optimize_guarded(
         };
         match (left_out, &note) {
             (Remedy::Rewrite, Some(Note { pass, place, .. })) => {
-                options.skipped.push(Skipped { pass, place: place.clone() });
+                options.skipped.push(Skipped { pass, place: place.text.clone() });
             }
             (Remedy::Pass, Some(note)) => options.without.push(note.pass),
             // The cleanup passes may be wrong too.

@@ -11,7 +11,7 @@ use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Module;
 use tilewright_rewrite::analysis::sharding::Traffic;
 use tilewright_rewrite::canonicalize::batch_norm::as_run;
-use tilewright_rewrite::{Cost, ModuleCosts, Note, Report};
+use tilewright_rewrite::{Cost, ModuleCosts, Note, Place, Report};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
 pub use tilewright_rewrite::table::{count, counted, shortened};
@@ -20,6 +20,7 @@ use tilewright_target::Target;
 use crate::agreement::{Agreement, Excuse, OutputDifference};
 use crate::bisect::FirstDifference;
 use crate::error::Error;
+use crate::explain::Explanation;
 use crate::guard::Blame;
 use crate::profile::Profile;
 
@@ -137,6 +138,8 @@ pub struct OptReport {
     pub notes: Vec<NoteSummary>,
     /// Rewrites that were left out because a check found a difference.
     pub left_out: Vec<LeftOut>,
+    /// What was done to each layer; `null` unless it was asked for.
+    pub explanation: Option<Explanation>,
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
     /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
@@ -204,6 +207,10 @@ pub struct NoteSummary {
     pub verdict: &'static str,
     /// The place, by the framework's names and source lines.
     pub place: String,
+    /// The framework's name of the place's first instruction; empty if it has none.
+    pub op_name: String,
+    /// The file and line in the user's program, `file:line`; `null` if that is not known.
+    pub source: Option<String>,
     /// The finding, the rewrite or the reason against it, and the saving.
     pub text: String,
 }
@@ -226,6 +233,7 @@ impl From<&Report> for OptReport {
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
             left_out: Vec::new(),
+            explanation: None,
             caveat: report.caveat,
         }
     }
@@ -237,7 +245,15 @@ impl From<&Note> for NoteSummary {
             tilewright_rewrite::Verdict::Done => "rewritten",
             tilewright_rewrite::Verdict::Left => "left",
         };
-        Self { pass: note.pass, verdict, place: note.place.clone(), text: note.text.clone() }
+        let Place { text: place, op_name, source } = &note.place;
+        Self {
+            pass: note.pass,
+            verdict,
+            place: place.clone(),
+            op_name: op_name.to_string(),
+            source: source.as_ref().map(|(file, line)| format!("{file}:{line}")),
+            text: note.text.clone(),
+        }
     }
 }
 

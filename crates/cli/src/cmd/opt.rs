@@ -13,7 +13,7 @@ use tilewright::{
     Recording, Verified,
 };
 
-use crate::args::Opt;
+use crate::args::{Explain, Opt};
 use crate::io;
 use crate::progress::{self, Passes};
 
@@ -35,8 +35,14 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
             dump.write(pass, module);
         }
     });
-    let work = || optimized(&args, before, recording, &options);
-    let (optimized, blamed, doubts) = progress::shown(|| Some(passes.line()), work)?;
+    let given = args.explain.map(|_| before.clone());
+    let work = || {
+        let (optimized, blamed, doubts) = optimized(&args, before, recording, &options)?;
+        let explain = |given: Verified| tilewright::explain(&given, &optimized, &options);
+        let explanation = given.map(explain).transpose()?;
+        Ok::<_, Error>((optimized, blamed, doubts, explanation))
+    };
+    let (optimized, blamed, doubts, explanation) = progress::shown(|| Some(passes.line()), work)?;
     drop(options);
     dump.map_or(Ok(()), |dump| dump.finish())?;
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
@@ -44,17 +50,22 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let report = &optimized.report;
     if args.json {
         let left_out = blamed.iter().map(LeftOut::from).collect();
-        io::to_stderr(&io::json(&OptReport { left_out, ..OptReport::from(report) })?);
+        let report = OptReport { left_out, explanation, ..OptReport::from(report) };
+        io::to_stderr(&io::json(&report)?);
         return Ok(ExitCode::SUCCESS);
     }
     io::warn(&tilewright::losses(&optimized.module, emit));
     io::warn(&doubts);
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
-    if args.explain {
-        io::to_stderr(&format!("{}\n", report.explanation()));
+    if let Some(explanation) = &explanation {
+        let text = match args.explain {
+            Some(Explain::All) => explanation.all().to_string(),
+            _ => explanation.to_string(),
+        };
+        io::to_stderr(&format!("{text}\n"));
     }
     if args.stats {
-        let gap = if args.explain { "\n" } else { "" };
+        let gap = if args.explain.is_some() { "\n" } else { "" };
         io::to_stderr(&format!("{gap}{report}\n"));
     }
     Ok(ExitCode::SUCCESS)

@@ -48,8 +48,8 @@ use crate::cost::shared::{
     Shared, fused_computations, shared_values, shares_conversion, widened_for,
 };
 use crate::cost::{Residency, takes_minor};
+use crate::driver::Place;
 use crate::driver::numbers::Class;
-use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words, together};
 use crate::driver::{Context, Pass};
 
@@ -95,7 +95,7 @@ impl Pass for Rematerialize {
             let made = scales.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
                 let Some(first) = some.first() else { return Ok(None) };
-                let place = place_of(module, first.value);
+                let place = Place::of(module, first.value);
                 let what = words(module, &some);
                 for copies in &some {
                     copies.make(module)?;

@@ -27,9 +27,9 @@ use tilewright_ir::{
 
 use crate::analysis::reduce::MonoidReduce;
 use crate::cost::narrow_sum;
+use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -91,7 +91,7 @@ fn widen(
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(attempt) = plan(module, id, *by) else { return Ok(false) };
-    let (candidate, _) = weigh(module, id, attempt, place_of(module, id), cx);
+    let (candidate, _) = weigh(module, id, attempt, Place::of(module, id), cx);
     if !cx.accept(WidenAccumulation.name(), candidate) {
         return Ok(false);
     }

@@ -2,6 +2,7 @@
 //! are found. JAX writes every nested `jit` (`jnp.var` among them) as a call.
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::metadata::OpMetadata;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position};
 
 use crate::driver::numbers::Class;
@@ -79,9 +80,7 @@ fn inline(module: &mut Module, call: InstId, callee: CompId) -> Result<(), EditE
         }
         let copy =
             module.copy_instruction(id, Position::Before(call), |old| copies.get(&old).copied())?;
-        if module.metadata(copy).is_none() {
-            module.copy_metadata(call, copy);
-        }
+        give_scope(module, call, copy);
         copies.insert(id, copy);
     }
     let root = module.computation(callee).root().and_then(|root| copies.get(&root).copied());
@@ -92,4 +91,24 @@ fn inline(module: &mut Module, call: InstId, callee: CompId) -> Result<(), EditE
         }
     }
     Ok(())
+}
+
+/// Puts the call's framework name in front of that of an inlined instruction, as XLA does:
+/// `jit(f)/layer1/jit(norm)` and `add` become `jit(f)/layer1/jit(norm)/add`. An instruction without
+/// metadata gets the call's.
+fn give_scope(module: &mut Module, call: InstId, copy: InstId) {
+    let Some(scope) = module.metadata(call).map(|metadata| metadata.op_name.clone()) else {
+        return;
+    };
+    let Some(own) = module.metadata(copy) else { return module.copy_metadata(call, copy) };
+    // Older versions of JAX write names in full.
+    if scope.is_empty() || own.op_name.starts_with(scope.as_str()) {
+        return;
+    }
+    let op_name = match own.op_name.as_str() {
+        "" => scope,
+        name => format!("{scope}/{name}").into(),
+    };
+    let metadata = OpMetadata { op_name, ..own.clone() };
+    module.set_metadata(copy, metadata);
 }

@@ -6,7 +6,7 @@ use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 use super::candidate::{Candidate, Cycles, Scope};
 use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
-use super::report::place_of;
+use super::report::Place;
 
 /// A rewrite that could be made, with the words for its note.
 pub(crate) struct Attempt {
@@ -44,7 +44,7 @@ pub(crate) fn attempt_each(
             if found.as_ref().is_ok_and(|found| !cx.is_worthwhile(module, &found.patch)) {
                 continue;
             }
-            let place = place_of(module, id);
+            let place = Place::of(module, id);
             let patch = match found {
                 Ok(attempt) => {
                     let (candidate, patch) = weigh(module, id, attempt, place, cx);
@@ -69,7 +69,7 @@ pub(crate) fn weigh(
     module: &Module,
     id: InstId,
     attempt: Attempt,
-    place: String,
+    place: Place,
     cx: &Context<'_>,
 ) -> (Candidate, Patch) {
     let Attempt { patch, frees, done, would } = attempt;

@@ -1,13 +1,13 @@
 //! Judges the rewrites that passes propose, charges fuel for them and reports them.
 
 use super::pass::Context;
-use super::report::{Note, Verdict};
+use super::report::{Note, Place, Verdict};
 use crate::cost::pays;
 
 /// A rewrite that could be made, and the cycles that the target takes with and without it.
 pub(crate) struct Candidate {
     /// The place of the rewrite, for its note.
-    pub(crate) place: String,
+    pub(crate) place: Place,
     /// The action in the past tense: `reduced f32[8] before it is transposed`.
     pub(crate) done: String,
     /// The action as a subject: `reducing f32[8] before it is transposed`.
@@ -19,16 +19,19 @@ pub(crate) struct Candidate {
 }
 
 /// Modelled cycles before and after a rewrite.
-#[derive(Clone, Copy)]
-pub(crate) struct Cycles {
-    pub(crate) before: f64,
-    pub(crate) after: f64,
-    pub(crate) of: Scope,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cycles {
+    /// The cycles without the rewrite.
+    pub before: f64,
+    /// The cycles with it.
+    pub after: f64,
+    /// What takes them.
+    pub of: Scope,
 }
 
 /// The code that the cycles of a candidate are counted for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
     /// The instructions that the rewrite replaces, and those that it makes.
     Instructions,
     /// The whole module.
@@ -60,20 +63,25 @@ impl Context<'_> {
         let Candidate { place, done, would, also, cycles } = candidate;
         let costs = cycles.text(&self.target.name);
         if !cycles.pay() {
-            self.refuse(pass, place, format!("{would} would cost {costs}"));
+            self.left(pass, place, format!("{would} would cost {costs}"), Some(cycles));
             return false;
         }
-        if !self.spend(pass, &place) {
+        if !self.spend(pass, &place.text) {
             return false;
         }
         let text = format!("{done}: {costs}{also}");
-        self.notes.push(Note { pass, verdict: Verdict::Done, place, text });
+        let cycles = Some(cycles);
+        self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles });
         true
     }
 
     /// Notes why a rewrite is not made.
-    pub(crate) fn refuse(&mut self, pass: &'static str, place: String, why: String) {
-        self.notes.push(Note { pass, verdict: Verdict::Left, place, text: why });
+    pub(crate) fn refuse(&mut self, pass: &'static str, place: Place, why: String) {
+        self.left(pass, place, why, None);
+    }
+
+    fn left(&mut self, pass: &'static str, place: Place, text: String, cycles: Option<Cycles>) {
+        self.notes.push(Note { pass, verdict: Verdict::Left, place, text, cycles });
     }
 
     /// Takes one unit of fuel for a rewrite of a pass at a place. Returns `false` if none is left,

@@ -31,6 +31,7 @@ pub(crate) mod simplify;
 pub(crate) mod swept;
 mod turns;
 
+pub use candidate::{Cycles, Scope};
 pub use error::OptimizeError;
 pub use evaluate::Evaluate;
 pub use optimize::{Optimized, optimize};
@@ -38,5 +39,4 @@ pub use options::{AddedPass, Options, PassObserver, PassSelection};
 pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};
-pub(crate) use report::place_of;
-pub use report::{Explanation, Note, PassReport, Report, StopReason, Verdict, table};
+pub use report::{Explanation, Note, PassReport, Place, Report, StopReason, Verdict, table};

@@ -10,7 +10,7 @@ use super::numbers::{Class, FloatMode};
 use super::options::{Options, PassSelection};
 use super::plan::Plan;
 use super::registry;
-use super::report::{Note, Report, StopReason, Verdict, place_of};
+use super::report::{Note, Place, Report, StopReason, Verdict};
 use super::restore::restored;
 use super::run::{Run, whole_left};
 use crate::analysis::sharding::Traffic;
@@ -62,6 +62,7 @@ fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
+        cycles: None,
         text: format!(
             "made no use of --fast-math: the module would take {fast:.0} cycles instead of \
              {cycles:.0} on {}",
@@ -189,7 +190,8 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
     Note {
         pass: "pipeline",
         verdict: Verdict::Left,
-        place: place_of(module, mixed),
+        place: Place::of(module, mixed),
+        cycles: None,
         text: format!(
             "floats of different precision meet in this `{}`, so the module is left as it is; \
              put a `convert` there",
@@ -204,6 +206,7 @@ fn more_traffic(before: Traffic, after: Traffic) -> Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
+        cycles: None,
         text: format!(
             "rolled back rewrites after which the devices would communicate more: {after} per \
              device instead of {before}"

@@ -1,5 +1,6 @@
 //! The report on an optimisation: counts, times, costs, explanations.
 
+mod place;
 #[doc(hidden)]
 pub mod table;
 mod text;
@@ -7,11 +8,13 @@ mod text;
 use std::fmt;
 use std::time::Duration;
 
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{Module, Op};
 
 use crate::analysis::sharding::Traffic;
 use crate::cost::Cost;
+use crate::driver::candidate::Cycles;
 
+pub use place::Place;
 pub use text::Explanation;
 
 /// The changes made to a module. `Display` writes the costs before and after and the changes of
@@ -96,16 +99,18 @@ pub enum Verdict {
 }
 
 /// A finding of a pass.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     /// The pass that found it.
     pub pass: &'static str,
     /// Whether it was rewritten.
     pub verdict: Verdict,
     /// The place in the user's words: framework names and source lines.
-    pub place: String,
+    pub place: Place,
     /// The finding, the change or the reason against it, and the saving.
     pub text: String,
+    /// The modelled cycles before and after, where these decided.
+    pub cycles: Option<Cycles>,
 }
 
 impl fmt::Display for Note {
@@ -115,26 +120,5 @@ impl fmt::Display for Note {
             Verdict::Left => "left",
         };
         write!(f, "{verdict} [{}] at {}: {}", self.pass, self.place, self.text)
-    }
-}
-
-/// Returns the words by which a user knows an instruction: its framework name and source line, else
-/// its name in the text.
-pub(crate) fn place_of(module: &Module, id: InstId) -> String {
-    let name = module.name_of(id);
-    let Some(metadata) = module.metadata(id) else { return format!("`{name}`") };
-    let tables = module.header.stack_tables.as_ref();
-    let source = match tables.and_then(|t| t.source_of(metadata.stack_frame_id)) {
-        Some((file, line)) => Some((file, line)),
-        None if !metadata.source_file.is_empty() => {
-            Some((metadata.source_file.as_str(), metadata.source_line))
-        }
-        None => None,
-    };
-    match (metadata.op_name.as_str(), source) {
-        ("", None) => format!("`{name}`"),
-        ("", Some((file, line))) => format!("`{name}` ({file}:{line})"),
-        (op, None) => format!("`{op}`"),
-        (op, Some((file, line))) => format!("`{op}` ({file}:{line})"),
     }
 }

@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             let made = notes.iter().filter(|note| note.verdict == Verdict::Done);
-            let turn = Turn { group, changes, made: made.cloned().collect() };
+            let turn = Turn { group, changes, made: made.map(ToString::to_string).collect() };
             if !refusals.cover(&turn) {
                 return Ok(turn);
             }
@@ -470,6 +470,7 @@ pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
+        cycles: None,
         text: format!("rolled back rewrites that save cycles one by one: with all of them {why}"),
     }
 }

@@ -5,6 +5,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
+use super::report::Place;
 use crate::canonicalize::dce::{remove_cascade, remove_unused};
 use crate::cost::{Ledger, SweepCount, pays};
 
@@ -23,7 +24,7 @@ const MORE_MEMORY: u64 = 5;
 
 /// The words for the note of a rewrite: its place and its action.
 pub(crate) struct Words {
-    pub(crate) place: String,
+    pub(crate) place: Place,
     pub(crate) what: String,
 }
 

@@ -2,16 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::report::Note;
-
 /// The rewrites that the passes of a cost-gated group made in one run.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Turn {
     /// The index of the group.
     pub(super) group: usize,
     pub(super) changes: usize,
-    /// The rewrites that the passes noted.
-    pub(super) made: Vec<Note>,
+    /// The rewrites that the passes noted, as text.
+    pub(super) made: Vec<String>,
 }
 
 /// The turns that were rolled back because the module cost no less after them.
@@ -54,7 +52,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::report::{Note, Verdict};
     use super::*;
 
     fn turn(group: usize) -> Turn {
@@ -62,9 +60,10 @@ mod tests {
             pass: "reshape",
             verdict: Verdict::Done,
             place: "`x`".into(),
+            cycles: None,
             text: "merged".into(),
         };
-        Turn { group, changes: 1, made: vec![note] }
+        Turn { group, changes: 1, made: vec![note.to_string()] }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module};
 use super::state::{Callers, Element, Loop, element_of, part_of};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
-use crate::driver::{Note, Verdict, place_of};
+use crate::driver::{Note, Place, Verdict};
 
 /// See the module.
 pub struct DeadElements;
@@ -43,8 +43,9 @@ impl Pass for DeadElements {
         let mut dropped = 0;
         // Callers stand after callees, so the readers of an inner loop's state go first.
         for (found, alive) in dying.iter().rev() {
-            let (place, text) = (place_of(module, found.id), words(module, found.id, alive));
-            cx.notes.push(Note { pass: self.name(), verdict: Verdict::Done, place, text });
+            let (place, text) = (Place::of(module, found.id), words(module, found.id, alive));
+            let (pass, verdict) = (self.name(), Verdict::Done);
+            cx.notes.push(Note { pass, verdict, place, text, cycles: None });
             let kept = alive.iter().enumerate().filter(|(_, alive)| **alive);
             let elements: Vec<Element> = kept.map(|(was, _)| Element { was, form: None }).collect();
             dropped += alive.len() - elements.len();

@@ -24,9 +24,9 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 use super::state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
 use crate::analysis::reduce::{is_plain, reshape_op};
 use crate::cost::CostModel;
+use crate::driver::Place;
 use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::numbers::Class;
-use crate::driver::place_of;
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -143,7 +143,7 @@ impl Carried<'_> {
         let shape = form.shape.without_layout();
         let what = format!("element {} of the loop's state as {shape}", self.place);
         Candidate {
-            place: place_of(self.module, self.found.id),
+            place: Place::of(self.module, self.found.id),
             done: format!("carried {what}"),
             would: format!("carrying {what}"),
             also: String::new(),

@@ -33,8 +33,8 @@ use tilewright_ir::{
 use crate::analysis::reduce::MonoidReduce;
 use crate::analysis::whole_number::whole_number;
 use crate::canonicalize::dce::remove_cascade;
+use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
 use crate::pattern::{Match, Pattern, Replacement, Rule, any, broadcast, multiply, op, reduce};
@@ -81,10 +81,10 @@ impl Pass for AllReduces {
 }
 
 /// Returns the place of the first instruction that a rule rewrites.
-fn first_place(module: &Module, computations: &[CompId], float_mode: FloatMode) -> Option<String> {
+fn first_place(module: &Module, computations: &[CompId], float_mode: FloatMode) -> Option<Place> {
     let exchanges = computations.iter().flat_map(|&one| exchanges(module, one));
     let (at, ..) = exchanges.filter_map(|id| found(module, id, &RULES, float_mode)).next()?;
-    Some(place_of(module, at))
+    Some(Place::of(module, at))
 }
 
 fn exchanges(module: &Module, computation: CompId) -> Vec<InstId> {

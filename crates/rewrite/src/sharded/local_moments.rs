@@ -31,8 +31,8 @@ use super::moments::Moments;
 use super::partial::{Combine, Lift, Partial};
 use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
+use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::scales::{Edited, Scales, Words, together};
 use crate::driver::{Context, Pass};
 use crate::sums::factor::Sum;
@@ -186,7 +186,7 @@ impl Making<'_> {
         pairs: &[Pair],
     ) -> Result<Option<Edited<usize>>, EditError> {
         let Some(first) = pairs.first() else { return Ok(None) };
-        let place = place_of(module, first.squares.id);
+        let place = Place::of(module, first.squares.id);
         let what = match pairs {
             [one] => {
                 format!("summing the squares `{}` beside the mean", module.name_of(one.squares.id))

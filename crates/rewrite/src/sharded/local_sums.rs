@@ -25,8 +25,8 @@ use tilewright_ir::{ArrayShape, CompId, EditError, InstId, Module, Op, Opcode, P
 use super::partial::{Combine, Lift, Partial};
 use crate::analysis::reduce::MonoidReduce;
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
+use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
 use crate::sums::bound::{is_at_least, is_bounded};
@@ -59,7 +59,7 @@ impl Pass for LocalSums {
         let Plans { flow, plans, .. } = Plans::of(module, &mesh, cx.float_mode);
         let Some(first) = plans.first() else { return Ok(0) };
         let words = words(module, &plans);
-        let place = place_of(module, first.id);
+        let place = Place::of(module, first.id);
         let Some(patch) = patch(module, &mesh, &flow, &plans) else { return Ok(0) };
         let mut scales = Scales::of(module, cx)?;
         let made = scales.attempt(self, module, cx, |module| {

@@ -35,8 +35,8 @@ use super::build::{Build, Replaced, replaced_by};
 use super::factor::{Form, Sum, share};
 use super::product::{Factor, Law};
 use crate::cost::{CostModel, pays};
+use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::scales::{Scales, Words, together};
 use crate::driver::{Context, Pass, byte_size};
 
@@ -214,7 +214,7 @@ fn factor(
     let first = groups.iter().flatten().next();
     let (Some((cycles, patch, forms)), Some(first)) = (best, first) else { return Ok(0) };
     let what = words::explain(module, groups.iter().flatten().zip(&forms));
-    let words = Words { place: place_of(module, first.id), what };
+    let words = Words { place: Place::of(module, first.id), what };
     if !scales.would_pay(cycles) {
         scales.refuse(&FactoredSums, words, cycles, cx);
         return Ok(0);

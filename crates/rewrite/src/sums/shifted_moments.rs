@@ -36,8 +36,8 @@ use super::product::{Factor, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
+use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::place_of;
 use crate::driver::scales::{Edited, Scales, Words, together};
 use crate::driver::{Context, Pass};
 use moments::{Group, Moment, groups};
@@ -148,7 +148,7 @@ fn rewrite(
     if pulls && pull_out(module, &moved, &mut now)? {
         what.push_str(", with factors pulled out of sums of the same arrays");
     }
-    let words = Words { place: place_of(module, sum), what };
+    let words = Words { place: Place::of(module, sum), what };
     Ok(Some((words, (moved.len(), now))))
 }
 

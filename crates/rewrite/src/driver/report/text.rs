@@ -88,6 +88,13 @@ fn ratio(before: f64, after: f64) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Explanation<'a>(&'a [Note]);
 
+impl<'a> Explanation<'a> {
+    /// The text of these notes.
+    pub const fn of(notes: &'a [Note]) -> Self {
+        Self(notes)
+    }
+}
+
 impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sections = [(Verdict::Done, "Rewritten"), (Verdict::Left, "Left as it is")];
@@ -118,7 +125,7 @@ mod tests {
     use crate::driver::PassReport;
 
     fn note(verdict: Verdict, place: &str, text: &str) -> Note {
-        Note { pass: "reshape", verdict, place: place.to_owned(), text: text.to_owned() }
+        Note { pass: "reshape", verdict, place: place.into(), text: text.to_owned(), cycles: None }
     }
 
     fn report() -> Report {

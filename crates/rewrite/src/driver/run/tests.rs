@@ -197,6 +197,7 @@ impl Pass for Near {
                 pass: self.name(),
                 verdict: Verdict::Left,
                 place: "the module".into(),
+                cycles: None,
                 text: format!("{} instructions", all.len()),
             });
         }

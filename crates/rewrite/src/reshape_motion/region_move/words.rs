@@ -4,8 +4,8 @@ use tilewright_ir::{InstId, Module};
 
 use super::plan::Move;
 use crate::analysis::region::{Blocked, LiveOut, Region};
+use crate::driver::Place;
 use crate::driver::candidate::{Candidate, Cycles, Scope};
-use crate::driver::place_of;
 
 /// The most blocked instructions named in a note.
 const MOST_NAMED: usize = 3;
@@ -16,24 +16,24 @@ pub(super) fn why_dynamic(module: &Module, id: InstId) -> String {
 }
 
 /// Returns the place of a region in its computation.
-pub(super) fn region_place(module: &Module, region: &Region) -> String {
+pub(super) fn region_place(module: &Module, region: &Region) -> Place {
     let first = region.interior.first().copied();
     let last = region.interior.last().copied();
     match (first, last) {
         (Some(first), Some(last)) if first != last => {
-            let (first, last) = (place_of(module, first), place_of(module, last));
-            if first == last { first } else { format!("{first} to {last}") }
+            Place::of(module, first).to(&Place::of(module, last))
         }
-        (Some(only), _) => place_of(module, only),
+        (Some(only), _) => Place::of(module, only),
         _ => {
-            region.live_ins.first().map_or_else(String::new, |live_in| place_of(module, live_in.id))
+            let live_in = region.live_ins.first();
+            live_in.map_or_else(Place::default, |live_in| Place::of(module, live_in.id))
         }
     }
 }
 
 /// Returns a move in words: its savings, the uses that still need the old dims, and the blocked
 /// members.
-pub(super) fn candidate(module: &Module, region: &Region, best: &Move, place: String) -> Candidate {
+pub(super) fn candidate(module: &Module, region: &Region, best: &Move, place: Place) -> Candidate {
     let forced: Vec<String> =
         best.forced.iter().map(|live_out| forced_use(module, live_out)).collect();
     let forced = match forced.as_slice() {
@@ -76,7 +76,7 @@ pub(super) fn kept(module: &Module, region: &Region) -> String {
 
 fn forced_use(module: &Module, live_out: &LiveOut) -> String {
     match live_out.user {
-        Some(user) => format!("{} {}", module.opcode(user), place_of(module, user)),
+        Some(user) => format!("{} {}", module.opcode(user), Place::of(module, user)),
         None => "the result of the computation".into(),
     }
 }

@@ -1,0 +1,200 @@
+//! What an optimisation did to each layer of a model, and what would let it do more.
+//!
+//! A layer is the scope in which a framework put instructions: a module of Flax, a function of JAX.
+//! Its forward and backward parts are one.
+
+mod advice;
+mod pattern;
+mod scope;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tilewright_ir::{InstId, Module, Verified};
+use tilewright_rewrite::{
+    Cost, Note, Optimized, Options, PassSelection, Verdict, instruction_costs,
+};
+
+use crate::error::Error;
+use crate::pipeline::optimize;
+use pattern::Pattern;
+use scope::scope;
+
+pub use text::All;
+
+/// What an optimisation did, layer by layer. `Display` fits on a screen; [`Explanation::all`] has
+/// everything.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The name of the target.
+    pub target: String,
+    /// The modelled cycles of the module before (in its simplest form) and after.
+    pub cycles: [f64; 2],
+    /// The layers that were rewritten, those first that save most cycles.
+    pub layers: Vec<Layer>,
+    /// What kept rewrites from being made, the most frequent first.
+    pub obstacles: Vec<Obstacle>,
+    /// All notes of passes.
+    #[serde(skip)]
+    pub notes: Vec<Note>,
+}
+
+/// A layer of a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layer {
+    /// The scope, such as `UNet/Block_3/GroupNorm_1`; empty for what the framework gave none.
+    pub scope: String,
+    /// What it computes: `norm of f32[8,32,32,32,10] over {1,2,4}`.
+    pub pattern: String,
+    /// The file and line in the user's program, `file:line`, of its first rewrite; `null` if that is
+    /// not known.
+    pub source: Option<String>,
+    /// The modelled cycles of its instructions before and after.
+    pub cycles: [f64; 2],
+    /// The bytes that its instructions read and write, before and after.
+    pub bytes: [u64; 2],
+    /// The bytes of its largest array.
+    pub array_bytes: u64,
+    /// The number of rewrites of each pass.
+    pub rewrites: BTreeMap<&'static str, usize>,
+}
+
+/// A reason for which rewrites were not made that could pay.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Obstacle {
+    /// The reason.
+    pub why: String,
+    /// What to change in the program, or in how it is optimised; `null` if nothing is known to help.
+    pub advice: Option<&'static str>,
+    /// The first place where it was met.
+    pub place: String,
+    /// The number of places.
+    pub count: usize,
+}
+
+/// Explains what [`optimize`] made of a module with these options.
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn explain(
+    before: &Verified,
+    optimized: &Optimized,
+    options: &Options,
+) -> Result<Explanation, Error> {
+    let report = &optimized.report;
+    let simplest = simplest(before, options)?;
+    let mut layers = Layers::default();
+    layers.count(&simplest, options, 0);
+    let is_same = report.unchanged;
+    layers.count(if is_same { &simplest } else { &optimized.module }, options, 1);
+    let notes = report.notes.clone();
+    Ok(Explanation {
+        target: report.target.clone(),
+        cycles: [report.before.cycles, report.after.cycles],
+        layers: layers.rewritten(&notes),
+        obstacles: obstacles(&notes),
+        notes,
+    })
+}
+
+/// Returns a module in its simplest form, which a backend finds by itself.
+fn simplest(module: &Verified, options: &Options) -> Result<Verified, Error> {
+    let mut options = options.clone();
+    options.passes = PassSelection::Pipeline("cleanup".to_owned());
+    (options.observer, options.stop_after) = (None, None);
+    Ok(optimize(module.clone(), &options)?.module)
+}
+
+/// The figures of layers by their scopes, before and after.
+#[derive(Default)]
+struct Layers {
+    of: BTreeMap<String, Figures>,
+}
+
+#[derive(Default)]
+struct Figures {
+    costs: [Cost; 2],
+    pattern: Pattern,
+}
+
+impl Layers {
+    /// Adds the costs of a module's instructions, as those before (0) or after (1).
+    fn count(&mut self, module: &Module, options: &Options, when: usize) {
+        let (costs, _) = instruction_costs(module, &options.target);
+        for one in costs {
+            let figures = self.of.entry(scope_of(module, one.id)).or_default();
+            figures.costs[when.min(1)] += one.cost;
+            if when == 0 {
+                figures.pattern.see(module, one.id);
+            }
+        }
+    }
+
+    /// Returns the layers that notes say were rewritten.
+    fn rewritten(mut self, notes: &[Note]) -> Vec<Layer> {
+        let mut by_scope: BTreeMap<String, Vec<&Note>> = BTreeMap::new();
+        for note in notes.iter().filter(|note| note.verdict == Verdict::Done) {
+            by_scope.entry(scope(&note.place.op_name)).or_default().push(note);
+        }
+        let layer = |(scope, notes): (String, Vec<&Note>)| {
+            let figures = self.of.remove(&scope).unwrap_or_default();
+            figures.layer(scope, &notes)
+        };
+        let mut layers: Vec<Layer> = by_scope.into_iter().map(layer).collect();
+        layers.sort_by(|a, b| b.saved().total_cmp(&a.saved()));
+        layers
+    }
+}
+
+impl Figures {
+    fn layer(self, scope: String, notes: &[&Note]) -> Layer {
+        let [before, after] = self.costs;
+        let mut rewrites: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for note in notes {
+            let count = rewrites.entry(note.pass).or_default();
+            *count = count.saturating_add(1);
+        }
+        let source = notes.iter().find_map(|note| note.place.source.as_ref());
+        Layer {
+            scope,
+            pattern: self.pattern.words(),
+            source: source.map(|(file, line)| format!("{file}:{line}")),
+            cycles: [before.cycles, after.cycles],
+            bytes: [before.bytes, after.bytes],
+            array_bytes: self.pattern.array_bytes(),
+            rewrites,
+        }
+    }
+}
+
+impl Layer {
+    /// Returns the modelled cycles that its rewrites save; negative if it takes more.
+    pub fn saved(&self) -> f64 {
+        self.cycles[0] - self.cycles[1]
+    }
+}
+
+/// Returns the reasons other than cost for which rewrites were not made.
+fn obstacles(notes: &[Note]) -> Vec<Obstacle> {
+    let mut found: Vec<Obstacle> = Vec::new();
+    let is_left = |note: &&Note| note.verdict == Verdict::Left && note.cycles.is_none();
+    for note in notes.iter().filter(is_left) {
+        let why = advice::reason(&note.text);
+        match found.iter_mut().find(|known| known.why == why) {
+            Some(known) => known.count = known.count.saturating_add(1),
+            None => found.push(Obstacle {
+                advice: advice::advice(&note.text),
+                place: note.place.text.clone(),
+                why,
+                count: 1,
+            }),
+        }
+    }
+    found.sort_by_key(|obstacle| std::cmp::Reverse(obstacle.count));
+    found
+}
+
+fn scope_of(module: &Module, id: InstId) -> String {
+    module.metadata(id).map(|metadata| scope(&metadata.op_name)).unwrap_or_default()
+}
