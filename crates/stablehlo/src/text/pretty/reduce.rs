@@ -4,7 +4,7 @@ use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::region::Argument;
 use super::super::{Parse, Parser};
-use super::types::Types;
+use crate::assembly::Types;
 use crate::mlir::{
     Attribute, Block, DenseArray, Operation, Region, Scalar, Span, TensorType, Type, Value,
 };
