@@ -75,7 +75,12 @@ fn kept_digits(number: &Digits, value: f64, most: u32) -> usize {
     let odd = significand >> zeros;
     // value = odd · 2^power
     let power = i64::try_from(field.max(1)).unwrap_or(0) - 1075 + i64::from(zeros);
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number of bits is positive and small, and a logarithm need not be exact"
+    )]
     let active = match power {
         0.. => f64::from(64 - odd.leading_zeros()) + power as f64,
         // odd · 5^-power, without the power of ten
@@ -86,7 +91,7 @@ fn kept_digits(number: &Digits, value: f64, most: u32) -> usize {
         0.. => number.exponent.saturating_add(1),
         _ => number.exponent.saturating_add(1).saturating_sub(power),
     };
-    let needed = u64::from((most * 196 + 58) / 59);
+    let needed = u64::from(most.saturating_mul(196).div_ceil(59));
     let removed = active.saturating_sub(needed).saturating_mul(59) / 196;
     let kept = all.saturating_sub_unsigned(removed);
     usize::try_from(kept).unwrap_or(usize::MAX)

@@ -165,7 +165,7 @@ impl<'p> Printer<'p> {
                 out.push_str(if *value { "true" } else { "false" });
             }
             (Kind::Integers, Attribute::DenseArray(DenseArray::I64(values))) => {
-                integers(out, values)
+                integers(out, values);
             }
             (Kind::Text, Attribute::String(bytes)) => quoted(out, bytes),
             (Kind::Name, Attribute::String(bytes)) => {

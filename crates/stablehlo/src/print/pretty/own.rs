@@ -121,7 +121,7 @@ impl<'p> Printer<'p> {
             });
             let words = words.collect::<Result<Vec<_>, _>>()?;
             self.out.push_str(", precision = [");
-            list(&mut self.out, words, |out, word| out.push_str(word));
+            list(&mut self.out, words, String::push_str);
             self.out.push(']');
         }
         if let Some(algorithm) = operation.attribute("algorithm") {
