@@ -128,6 +128,6 @@ fn metadata_is_that_of_jaxlib() {
     assert_eq!(named(region, "parameter"), "jit(f)/reduce_sum");
     assert_eq!(named(entry, "reduce"), "jit(f)/reduce_sum");
     let places = &module.header.stack_tables.as_ref().unwrap().file_locations;
-    let ends: Vec<i64> = places.iter().map(|place| place.end_column.into()).collect();
+    let ends: Vec<i64> = places.iter().map(|place| place.end_column).collect();
     assert_eq!(ends, [9]);
 }
