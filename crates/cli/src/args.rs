@@ -128,7 +128,8 @@ pub(crate) struct Form {
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Padding::Refuse)]
     padding: Padding,
     /// The form of the text: XLA's default, its short form without metadata,
-    /// or names and an order that two equal modules share, for comparing
+    /// or names and an order that two equal modules share, for comparing. StableHLO has locations
+    /// in the default form only
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TextForm::Default)]
     form: TextForm,
 }
@@ -148,6 +149,8 @@ enum EmitArg {
     Proto,
     /// StableHLO in MLIR's text
     Stablehlo,
+    /// StableHLO in MLIR's text, each operation in its generic form
+    StablehloGeneric,
     /// StableHLO as a portable artifact, in MLIR's bytecode
     StablehloBytecode,
 }
@@ -167,6 +170,7 @@ impl Form {
             EmitArg::Hlo => Emit::Hlo,
             EmitArg::Proto => Emit::Proto,
             EmitArg::Stablehlo => Emit::Stablehlo,
+            EmitArg::StablehloGeneric => Emit::StablehloGeneric,
             EmitArg::StablehloBytecode => Emit::StablehloBytecode,
         })
     }

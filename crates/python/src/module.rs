@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyTuple};
 use tilewright::ir::{BuildError, Module as Graph, Verified, verify};
-use tilewright::{Emit, Form, Loaded, PrintOptions};
+use tilewright::{Emit, Form, Loaded, MlirStyle, PrintOptions};
 
 use crate::edit::Edit;
 use crate::error::{Kind, plain, raised, unbuilt, usage};
@@ -140,10 +140,13 @@ impl Module {
         Ok(PyBytes::new(py, &encoded.map_err(|error| raised(&error))?))
     }
 
-    /// StableHLO in MLIR's text.
-    fn to_stablehlo(&self, py: Python<'_>) -> PyResult<String> {
+    /// StableHLO in MLIR's text: with or without locations, pretty or generic.
+    #[pyo3(signature = (debug_info = true, generic = false))]
+    fn to_stablehlo(&self, py: Python<'_>, debug_info: bool, generic: bool) -> PyResult<String> {
         let module = self.verified(py)?;
-        py.detach(|| tilewright::print_stablehlo(&module)).map_err(|error| raised(&error))
+        let style = MlirStyle { is_generic: generic, has_locations: debug_info };
+        let printed = py.detach(|| tilewright::print_stablehlo(&module, style));
+        printed.map_err(|error| raised(&error))
     }
 
     /// StableHLO in MLIR's bytecode: a portable artifact, or the dialects as they are.

@@ -4,6 +4,7 @@
 //! ([`mlir`]), and this tree becomes an HLO module ([`import()`]). It is written in the opposite
 //! order ([`export()`], [`print()`]).
 
+mod assembly;
 pub mod bytecode;
 pub mod export;
 pub mod import;

@@ -101,3 +101,33 @@ fn modules_survive_stablehlo() {
         assert_eq!(once.len(), twice.len(), "{}", path.display());
     }
 }
+
+/// The expected values are those of jaxlib: the parameters of a reduction have the name of its place,
+/// and of two frames that begin at one place, the end is that of the constant, which XLA meets first.
+#[test]
+fn metadata_is_that_of_jaxlib() {
+    let source = r#"
+        func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32> loc(unknown)
+          %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1]
+            : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32> loc("jit(f)/reduce_sum"("f"("f.py":3:1 to :7)))
+          %c = stablehlo.constant dense<1.5> : tensor<f32> loc(unknown)
+          %1 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<4xf32>
+            loc("jit(f)/add"("f"("f.py":3:1 to :9)))
+          %2 = stablehlo.add %0, %1 : tensor<4xf32> loc("jit(f)/add"("f"("f.py":3:1 to :9)))
+          return %2 : tensor<4xf32>
+        }"#;
+    let module = import(&text::parse(source).unwrap()).unwrap();
+    let named = |computation: CompId, opcode: &str| {
+        let mut found = module.instructions(computation);
+        let id = found.find(|&id| module.opcode(id).name() == opcode).unwrap();
+        module.metadata(id).unwrap().op_name.clone()
+    };
+    let entry = module.entry().unwrap();
+    let region = *module.computations().iter().find(|&&id| id != entry).unwrap();
+    assert_eq!(named(region, "parameter"), "jit(f)/reduce_sum");
+    assert_eq!(named(entry, "reduce"), "jit(f)/reduce_sum");
+    let places = &module.header.stack_tables.as_ref().unwrap().file_locations;
+    let ends: Vec<i64> = places.iter().map(|place| place.end_column).collect();
+    assert_eq!(ends, [9]);
+}

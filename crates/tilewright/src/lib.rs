@@ -215,7 +215,8 @@ pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
 pub use mlir::{
-    encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode, print_stablehlo,
+    MlirStyle, encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode,
+    print_stablehlo,
 };
 pub use module::{
     Emit, Form, LayoutPadding, Loaded, PrintOptions, Recording, Source, encode, load, load_bytes,

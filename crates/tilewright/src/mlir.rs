@@ -6,6 +6,7 @@ use tilewright_ir::{Module, Verified};
 use tilewright_stablehlo::bytecode::{self, Format};
 use tilewright_stablehlo::export;
 use tilewright_stablehlo::mlir::Span;
+pub use tilewright_stablehlo::print::Style as MlirStyle;
 use tilewright_text::{SourceMap, SyntaxErrors};
 
 use crate::error::Error;
@@ -68,13 +69,13 @@ pub(crate) fn load_exported(name: &str, content: &[u8]) -> Result<Loaded, Error>
     load_mlir_bytecode(name, exported(content).unwrap_or_default())
 }
 
-/// Writes a module as a StableHLO program in MLIR's text, which jaxlib reads.
+/// Writes a module as a StableHLO program in MLIR's text, as MLIR's own printer writes it.
 ///
 /// # Errors
 /// Returns an error if StableHLO has no equivalent of a part of the module.
-pub fn print_stablehlo(module: &Module) -> Result<String, Error> {
+pub fn print_stablehlo(module: &Module, style: MlirStyle) -> Result<String, Error> {
     let program = export(module).map_err(|error| Error::Stablehlo(error.to_string()))?;
-    Ok(tilewright_stablehlo::print(&program))
+    Ok(tilewright_stablehlo::print::print_as(&program, style))
 }
 
 /// Writes a module as a portable artifact of StableHLO in MLIR's bytecode, which jaxlib reads from

@@ -11,7 +11,7 @@ use tilewright_text::SourceMap;
 pub use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 use crate::error::Error;
-use crate::mlir::{encode_stablehlo, print_stablehlo};
+use crate::mlir::{MlirStyle, encode_stablehlo, print_stablehlo};
 use crate::{folder, format};
 
 /// A text with its origin.
@@ -160,6 +160,8 @@ pub enum Emit {
     Proto,
     /// StableHLO in MLIR's text.
     Stablehlo,
+    /// StableHLO in MLIR's text, each operation in its generic form.
+    StablehloGeneric,
     /// StableHLO as a portable artifact, in MLIR's bytecode.
     StablehloBytecode,
 }
@@ -196,7 +198,11 @@ pub fn write(module: &Module, emit: Emit, options: &PrintOptions) -> Result<Vec<
             }
             encode(module)
         }
-        Emit::Stablehlo => Ok(print_stablehlo(module)?.into_bytes()),
+        Emit::Stablehlo | Emit::StablehloGeneric => {
+            let is_generic = emit == Emit::StablehloGeneric;
+            let has_locations = options.form == Form::Default;
+            Ok(print_stablehlo(module, MlirStyle { is_generic, has_locations })?.into_bytes())
+        }
         Emit::StablehloBytecode => encode_stablehlo(module),
     }
 }
@@ -207,7 +213,7 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
         Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
-        Emit::Stablehlo | Emit::StablehloBytecode => return Vec::new(),
+        Emit::Stablehlo | Emit::StablehloGeneric | Emit::StablehloBytecode => return Vec::new(),
     };
     let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
     told.collect()

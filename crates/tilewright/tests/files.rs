@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tilewright::{Emit, Error, Loaded, PrintOptions, load_bytes, load_file};
+use tilewright::{Emit, Error, Loaded, MlirStyle, PrintOptions, load_bytes, load_file};
 
 const NORM: &str = "module_0000.jit_group_scale";
 const TABLE: &str = "module_0002.jit_table";
@@ -152,7 +152,7 @@ fn stablehlo_is_read_and_written() {
     let opcodes: Vec<_> = module.instructions(entry).map(|id| module.opcode(id).name()).collect();
     assert_eq!(opcodes, ["parameter", "add"]);
     assert_eq!(module.name, "jit_f");
-    let text = tilewright::print_stablehlo(&module).unwrap();
+    let text = tilewright::print_stablehlo(&module, MlirStyle::default()).unwrap();
     let again = load_bytes("g.mlir", text.into()).unwrap().module;
     let print = |module| tilewright::print(module, &PrintOptions::default()).unwrap();
     assert_eq!(print(&again), print(&module));

@@ -44,9 +44,18 @@ fn stablehlo_there_and_back() {
     let (mlir, hlo) = (mlir.to_str().unwrap(), hlo.to_str().unwrap());
     tilewright(["convert", input.to_str().unwrap(), "-o", mlir]).ok();
     let text = std::fs::read_to_string(mlir).unwrap();
-    assert!(text.contains("stablehlo.reduce"), "{text}");
+    assert!(text.contains("= stablehlo.reduce("), "{text}");
     let shown = tilewright(["convert", input.to_str().unwrap(), "--emit", "stablehlo"]).ok();
     assert_eq!(shown.stdout, text);
+    // The short form has no locations, and the generic one nothing pretty.
+    let short = ["convert", mlir, "--emit", "stablehlo", "--form", "short"];
+    let short = tilewright(short).ok().stdout;
+    assert!(text.contains(" loc(#loc") && !short.contains("loc("), "{short}");
+    let generic = tilewright(["convert", mlir, "--emit", "stablehlo-generic"]).ok().stdout;
+    assert!(
+        generic.contains("= \"stablehlo.reduce\"(") && !generic.contains("= stablehlo."),
+        "{generic}"
+    );
     tilewright(["convert", mlir, "-o", hlo]).ok();
     // It computes the same, and every verb takes it.
     tilewright(["check", input.to_str().unwrap(), mlir]).ok();

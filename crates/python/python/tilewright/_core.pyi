@@ -72,8 +72,13 @@ class Module:
             VerifyError: the module is under edit, and not valid.
             TilewrightError: proto cannot express a part of the module.
         """
-    def to_stablehlo(self) -> str:
-        """StableHLO in MLIR's text, in its generic form.
+    def to_stablehlo(self, debug_info: bool = True, generic: bool = False) -> str:
+        """StableHLO in MLIR's text, as MLIR's own printer writes it.
+
+        Args:
+            debug_info: write the locations, which hold the metadata of instructions, as
+                ``as_text(debug_info=True)`` of JAX does.
+            generic: write each operation in its generic form.
 
         Raises:
             VerifyError: the module is under edit, and not valid.

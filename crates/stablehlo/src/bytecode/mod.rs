@@ -10,7 +10,7 @@ mod file;
 mod locations;
 pub(crate) mod numbers;
 mod operations;
-mod properties;
+pub(crate) mod properties;
 mod sdy;
 pub(crate) mod stablehlo;
 pub(crate) mod structures;

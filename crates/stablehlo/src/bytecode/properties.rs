@@ -19,6 +19,35 @@ pub(super) fn layouts(name: &str) -> Vec<Layout> {
         .collect()
 }
 
+/// Checks whether an attribute is a property of an operation. Those of MHLO are StableHLO's, and a
+/// few more.
+pub(crate) fn is_property(operation: &str, attribute: &str) -> bool {
+    let has = |of: &str| {
+        let rows = ROWS.iter().chain(MORE).filter(|(known, _)| *known == of);
+        let mut names = rows.flat_map(|(_, attributes)| attributes.split_ascii_whitespace());
+        names.any(|name| name.strip_suffix('?').unwrap_or(name) == attribute)
+    };
+    let (dialect, name) = operation.split_once('.').unwrap_or_default();
+    has(operation) || (dialect == "mhlo" && has(&format!("stablehlo.{name}")))
+}
+
+/// Properties of operations that no bytecode here has.
+const MORE: &[(&str, &str)] = &[
+    ("chlo.scan", "dimension is_associative? is_reverse scan_dim_size?"),
+    ("mhlo.async_start", "called_computation execution_thread"),
+    ("mhlo.copy", "cross_program_prefetch_index"),
+    ("mhlo.custom_call", "custom_call_schedule"),
+    ("mhlo.domain", "entry_metadata exit_metadata kind"),
+    ("mhlo.exp2", "result_accuracy"),
+    ("mhlo.fusion", "fusion_kind output_operand_aliases"),
+    ("mhlo.log2", "result_accuracy"),
+    ("mhlo.ragged_dot", "precision_config ragged_dot_dimension_numbers"),
+    ("mhlo.scan", "dimension is_associative is_reverse scan_dim_size"),
+    ("mhlo.topk", "is_stable k largest"),
+    ("mhlo.trace", "tag"),
+    ("mhlo.xla.rng_get_and_update_state", "delta"),
+];
+
 fn layout(attributes: &'static str) -> Layout {
     let names = attributes.split_ascii_whitespace();
     names.map(|name| name.strip_suffix('?').map_or((name, false), |name| (name, true))).collect()

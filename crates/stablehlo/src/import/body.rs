@@ -48,6 +48,7 @@ impl<'i, 'p> Body<'i, 'p> {
 
     /// Converts the operations of a block and sets the root of the computation.
     pub(super) fn block(&mut self, block: &'p Block, returns: &Returns<'_>) -> Import<()> {
+        self.frames_of_constants(block);
         let mut returned = None;
         let used: FxHashSet<Value> =
             block.operations.iter().flat_map(|operation| &operation.operands).copied().collect();
@@ -70,6 +71,18 @@ impl<'i, 'p> Body<'i, 'p> {
             }
         };
         self.importer.module.set_root(root).map_err(|error| self.invalid(&error.to_string()))
+    }
+
+    /// Adds the frames of the constants at the beginning, the last of them first: MLIR puts each new
+    /// one before the others. They have no metadata, but of frames that begin at one place, XLA keeps
+    /// the end of the one that it meets first.
+    fn frames_of_constants(&mut self, block: &Block) {
+        let constants = block.operations.iter().filter(|operation| {
+            matches!(operation.name.as_str(), "stablehlo.constant" | "mhlo.constant")
+        });
+        for location in constants.rev().filter_map(|constant| constant.location.as_deref()) {
+            self.importer.frames.metadata(location);
+        }
     }
 
     /// Converts an operation; returns the root if it is a `return`.

@@ -1,5 +1,7 @@
 //! Attributes as text.
 
+use smol_str::SmolStr;
+
 use super::{MAX_DEPTH, elements, list, location, quoted, types, word};
 use crate::mlir::{
     Attribute, Attributes, DenseArray, DialectAttribute, Scalar, Sign, Type, value_of,
@@ -81,6 +83,14 @@ fn element(out: &mut String, attribute: &Attribute, depth: usize) {
 
 /// Writes attributes in braces.
 pub(super) fn dictionary(out: &mut String, entries: &Attributes, depth: usize) {
+    // MLIR sorts them by their names.
+    let mut sorted: Vec<_> = entries.iter().collect();
+    sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+    dictionary_of(out, &sorted, depth);
+}
+
+/// Writes attributes in braces in this order.
+pub(super) fn dictionary_of(out: &mut String, entries: &[&(SmolStr, Attribute)], depth: usize) {
     out.push('{');
     list(out, entries, |out, (name, value)| {
         word(out, name);
@@ -147,7 +157,8 @@ fn dialect(out: &mut String, attribute: &DialectAttribute, depth: usize) {
         }
         _ => {
             out.push_str(&format!("#{dialect}.{name}<"));
-            list(out, parameters, |out, (name, value)| {
+            let said = parameters.iter().filter(|(key, value)| !is_default(name, key, value));
+            list(out, said, |out, (name, value)| {
                 out.push_str(name);
                 out.push_str(" = ");
                 parameter(out, value, depth + 1);
@@ -155,6 +166,21 @@ fn dialect(out: &mut String, attribute: &DialectAttribute, depth: usize) {
         }
     }
     out.push('>');
+}
+
+/// Checks whether MLIR leaves a parameter of an attribute out.
+fn is_default(attribute: &str, name: &str, value: &Attribute) -> bool {
+    match (attribute, name, value) {
+        ("result_accuracy", "atol" | "rtol", Attribute::Float(value, _)) => *value == 0.0,
+        ("result_accuracy", "ulps", Attribute::Integer(value, _))
+        | ("gather" | "scatter", "index_vector_dim", Attribute::Integer(value, _)) => *value == 0,
+        (
+            "dot" | "gather" | "scatter" | "ragged_dot",
+            _,
+            Attribute::DenseArray(DenseArray::I64(values)),
+        ) => values.is_empty(),
+        _ => false,
+    }
 }
 
 /// A parameter is written without its type.

@@ -1,51 +1,24 @@
 //! Numbers and the elements of constants as text.
 
-use half::{bf16, f16};
 use smol_str::SmolStr;
 
 use super::{list, quoted, types, word};
 use crate::mlir::{Attribute, DenseElements, Elements, Scalar, TensorType, Type, value_of};
+use crate::text::bits_of_float;
 
 /// The largest number of elements that are written one by one.
-const MOST_LISTED: usize = 64;
+const MOST_LISTED: usize = 100;
 
-/// Writes a float, so that it is read back exactly as a number of its type.
+/// Writes a float of a type.
 pub(super) fn float(out: &mut String, value: f64, ty: &Type) {
-    let Type::Scalar(Scalar::Float(name)) = ty else {
-        out.push_str(&scientific(value, 17));
-        return;
+    let name = match ty {
+        Type::Scalar(Scalar::Float(name)) => name.as_str(),
+        _ => "f64",
     };
-    if value.is_finite() {
-        let short = scientific(value, 6);
-        let exact =
-            short.parse::<f64>().is_ok_and(|read| rounded(read, name) == rounded(value, name));
-        out.push_str(&if exact { short } else { scientific(value, 17) });
-        return;
+    match bits_of_float(name, value) {
+        Some(bits) => super::float::push(out, bits, name),
+        None => super::float::push(out, value.to_bits(), "f64"),
     }
-    #[allow(clippy::cast_possible_truncation, reason = "values that are not finite stay so")]
-    out.push_str(&match name.as_str() {
-        "f16" => format!("0x{:04X}", f16::from_f64(value).to_bits()),
-        "bf16" => format!("0x{:04X}", bf16::from_f64(value).to_bits()),
-        "f32" => format!("0x{:08X}", (value as f32).to_bits()),
-        _ => format!("0x{:016X}", value.to_bits()),
-    });
-}
-
-/// Returns a number as a type of at most 32 bits has it.
-fn rounded(value: f64, name: &str) -> u64 {
-    #[allow(clippy::cast_possible_truncation, reason = "that is what is asked for")]
-    if name == "f64" { value.to_bits() } else { u64::from((value as f32).to_bits()) }
-}
-
-/// `1.000000e+00`: a digit, the given number of digits after the point, and the exponent.
-fn scientific(value: f64, digits: usize) -> String {
-    let written = format!("{value:.digits$e}");
-    let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    let (sign, size) = match exponent.strip_prefix('-') {
-        Some(size) => ('-', size),
-        None => ('+', exponent),
-    };
-    format!("{mantissa}e{sign}{size:0>2}")
 }
 
 /// Writes `dense<...>` with its type.
@@ -113,13 +86,15 @@ fn numbers(out: &mut String, bytes: &[u8], tensor: &TensorType) {
     if count == 0 {
         return;
     }
-    if count == 1 {
-        number(out, bytes, &tensor.element);
+    // MLIR keeps equal elements as one.
+    let first = bytes.get(..width).unwrap_or(bytes);
+    if bytes.chunks_exact(width).all(|element| element == first) {
+        number(out, first, &tensor.element);
         return;
     }
-    // The bits of booleans and of small integers are packed in MLIR's raw form.
-    let is_narrow = matches!(tensor.element, Scalar::Integer { bits: ..8, .. });
-    if count <= MOST_LISTED || is_narrow {
+    // Booleans are packed in the raw form of some versions of MLIR and not in that of others.
+    let is_bool = matches!(tensor.element, Scalar::Integer { bits: 1, .. });
+    if count <= MOST_LISTED || is_bool {
         let mut elements = bytes.chunks_exact(width);
         nested(out, &dims, &mut |out: &mut String| {
             if let Some(element) = elements.next() {
@@ -160,7 +135,7 @@ fn number(out: &mut String, bytes: &[u8], element: &Scalar) {
             let (real, imaginary) = bytes.split_at(bytes.len() / 2);
             out.push('(');
             number(out, real, part);
-            out.push_str(", ");
+            out.push(',');
             number(out, imaginary, part);
             out.push(')');
         }
@@ -181,20 +156,8 @@ fn integer(bytes: &[u8], bits: u32, is_unsigned: bool) -> i128 {
 }
 
 fn real(out: &mut String, bytes: &[u8], name: &SmolStr) {
-    let ty = Type::Scalar(Scalar::Float(name.clone()));
-    let value = match (name.as_str(), bytes) {
-        ("f64", &[a, b, c, d, e, f, g, h]) => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        ("f32", &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
-        ("f16", &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
-        ("bf16", &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),
-        _ => f64::NAN,
-    };
-    if value.is_finite() {
-        float(out, value, &ty);
-        return;
-    }
-    out.push_str("0x");
-    bytes.iter().rev().for_each(|byte| out.push_str(&format!("{byte:02X}")));
+    let bits = bytes.iter().take(8).rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+    super::float::push(out, bits, name);
 }
 
 /// Writes `[b, 0, f]x[0, i, o]->[b, 0, f]`.

@@ -17,13 +17,7 @@ fn inner(out: &mut String, location: &Location, depth: usize) {
     }
     match location {
         Location::Unknown => out.push_str("unknown"),
-        Location::File { file, start, end } => {
-            quoted(out, file.as_bytes());
-            out.push_str(&format!(":{}:{}", start.0, start.1));
-            if end != start {
-                out.push_str(&format!(" to {}:{}", end.0, end.1));
-            }
-        }
+        Location::File { file, start, end } => self::file(out, file, *start, *end),
         Location::Name { name, child } => {
             quoted(out, name.as_bytes());
             if **child != Location::Unknown {
@@ -50,5 +44,16 @@ fn inner(out: &mut String, location: &Location, depth: usize) {
             list(out, parts, |out, part| inner(out, part, depth + 1));
             out.push(']');
         }
+    }
+}
+
+/// Writes `"file.py":10:4 to :8`.
+pub(super) fn file(out: &mut String, file: &str, start: (u32, u32), end: (u32, u32)) {
+    quoted(out, file.as_bytes());
+    out.push_str(&format!(":{}:{}", start.0, start.1));
+    if end.0 != start.0 {
+        out.push_str(&format!(" to {}:{}", end.0, end.1));
+    } else if end != start {
+        out.push_str(&format!(" to :{}", end.1));
     }
 }

@@ -1,9 +1,13 @@
-//! Programs as MLIR text, in the generic form: `"stablehlo.add"(%0, %1) : (..) -> ..`.
+//! Programs as MLIR text, as MLIR's own printer writes it.
 
+mod aliases;
 mod attribute;
 mod elements;
+mod float;
 mod location;
+mod names;
 mod operation;
+mod pretty;
 mod types;
 
 use crate::mlir::{Attribute, Program, Type};
@@ -12,11 +16,34 @@ use crate::mlir::{Attribute, Program, Type};
 /// deeper is left out.
 const MAX_DEPTH: usize = 512;
 
+/// How a program is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// In the generic form: `"stablehlo.add"(%0, %1) : (..) -> ..`. Otherwise operations have the
+    /// pretty forms that MLIR gives them, `stablehlo.add %0, %1 : ..`.
+    pub is_generic: bool,
+    /// With the origins of operations in the user's program, as far as they are known.
+    pub has_locations: bool,
+}
+
+impl Default for Style {
+    /// The pretty forms with locations.
+    fn default() -> Self {
+        Self { is_generic: false, has_locations: true }
+    }
+}
+
 /// Returns a program as text, which MLIR reads back.
 pub fn print(program: &Program) -> String {
-    let mut printer = Printer { out: String::new(), program };
-    printer.operation(&program.module, 0);
-    printer.out
+    print_as(program, Style::default())
+}
+
+/// Returns a program as text in a style.
+pub fn print_as(program: &Program, style: Style) -> String {
+    match style.is_generic {
+        true => operation::generic(program, style.has_locations),
+        false => pretty::print(program, style.has_locations),
+    }
 }
 
 /// Returns an attribute as MLIR prints it.
@@ -31,12 +58,6 @@ pub fn ty(ty: &Type) -> String {
     let mut out = String::new();
     types::push(&mut out, ty, 0);
     out
-}
-
-/// The text so far.
-struct Printer<'p> {
-    out: String,
-    program: &'p Program,
 }
 
 /// Writes a list with commas.
@@ -58,11 +79,8 @@ fn quoted(out: &mut String, bytes: &[u8]) {
     out.push('"');
     for &byte in bytes {
         match byte {
-            b'"' | b'\\' => {
-                out.push('\\');
-                out.push(char::from(byte));
-            }
-            b' '..=b'~' => out.push(char::from(byte)),
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' if byte != b'"' => out.push(char::from(byte)),
             _ => out.push_str(&format!("\\{byte:02X}")),
         }
     }

@@ -1,11 +1,25 @@
 //! Operations as text, in the generic form.
 
-use super::{MAX_DEPTH, Printer, attribute, list, location, quoted, types};
-use crate::mlir::{Block, Operation, Type, Value};
+use super::{MAX_DEPTH, attribute, list, location, quoted, types};
+use crate::mlir::{Block, Operation, Program, Type, Value};
+
+/// Returns a program in the generic form.
+pub(super) fn generic(program: &Program, has_locations: bool) -> String {
+    let mut printer = Printer { out: String::new(), program, has_locations };
+    printer.operation(&program.module, 0);
+    printer.out
+}
+
+/// The text so far.
+struct Printer<'p> {
+    out: String,
+    program: &'p Program,
+    has_locations: bool,
+}
 
 impl Printer<'_> {
     /// Writes an operation and a line break.
-    pub(super) fn operation(&mut self, operation: &Operation, depth: usize) {
+    fn operation(&mut self, operation: &Operation, depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -27,7 +41,7 @@ impl Printer<'_> {
         let ty = |value: &Value| self.program.type_of(*value).unwrap_or(&Type::None);
         let (operands, results) = (operation.operands.iter(), operation.results.iter());
         types::signature(&mut self.out, operands.map(ty), results.map(ty), depth);
-        if let Some(at) = &operation.location {
+        if let Some(at) = operation.location.as_ref().filter(|_| self.has_locations) {
             self.out.push(' ');
             location::push(&mut self.out, at, 0);
         }
@@ -69,13 +83,14 @@ impl Printer<'_> {
     }
 
     fn arguments(&mut self, block: &Block) {
-        let program = self.program;
+        let Self { program, has_locations, .. } = *self;
         self.out.push('(');
         list(&mut self.out, &block.arguments, |out, argument| {
             value(out, *argument);
             out.push_str(": ");
             types::push(out, program.type_of(*argument).unwrap_or(&Type::None), 0);
-            if let Some(at) = program.argument_locations.get(argument) {
+            let at = program.argument_locations.get(argument);
+            if let Some(at) = at.filter(|_| has_locations) {
                 out.push(' ');
                 location::push(out, at, 0);
             }

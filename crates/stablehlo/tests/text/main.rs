@@ -4,6 +4,7 @@
 mod errors;
 mod fixtures;
 mod hostile;
+mod printed;
 mod values;
 
 use tilewright_stablehlo::mlir::{Attribute, Operation, Program};

@@ -26,7 +26,6 @@ impl Simplifier {
         let value = dense(&operation.attributes)?;
         let value = splat(value);
         let mut constant = operation.clone();
-        constant.location = None;
         for (name, attribute) in &mut constant.attributes {
             if name == "value" {
                 *attribute = Attribute::Dense(value.clone());

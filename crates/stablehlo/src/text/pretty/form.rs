@@ -1,65 +1,11 @@
-//! The parts of a pretty form, and their reader.
-
-use super::super::operation::Draft;
-use super::super::{Parse, Parser};
-use super::Reader;
-use super::types::Types;
-use crate::mlir::{Attribute, Sign, Type};
-use crate::mlir::{DenseArray, Scalar};
+//! The reader of the parts of a pretty form.
 
 use super::super::attribute::integer_type;
 use super::super::dialect::word_attribute;
-
-/// A part of a pretty form.
-pub(super) enum Part {
-    /// A word or punctuation.
-    Text(&'static str),
-    /// One operand.
-    Operand,
-    /// Operands with commas between them, or none.
-    Operands,
-    /// Operands, each with a comma after it.
-    OperandsBefore,
-    /// An attribute with this name.
-    Attribute(&'static str, Kind),
-    /// Parts that are there if the first of them is.
-    Maybe(&'static [Part]),
-    /// `{a = 1}` or nothing.
-    Dictionary,
-    /// Types of operands and results.
-    Types(Types),
-    /// The parts that only one form has.
-    Own(Reader),
-}
-
-/// How an attribute is written in a pretty form.
-#[derive(Clone, Copy)]
-pub(super) enum Kind {
-    /// An integer without its type: the number of bits and the sign.
-    Integer(u32, Sign),
-    /// A number without its type `f64`.
-    Float,
-    /// `true` or `false`.
-    Bool,
-    /// `[0, 1]`.
-    Integers,
-    /// `"text"`.
-    Text,
-    /// `@name`, as a string.
-    Name,
-    /// `@name`.
-    Symbol,
-    /// A word of an attribute of the operation's dialect: `FLOAT` of `comparison_type`.
-    Word(&'static str),
-    /// One of these words, as its number of type `i32`.
-    Number(&'static [&'static str]),
-    /// The part of an attribute of Shardy after its name: `<@mesh, [{}]>` of `sharding`.
-    Sharding(&'static str),
-    /// `[<@mesh, [{}]>, ...]`.
-    Shardings,
-    /// An attribute as it is elsewhere.
-    Any,
-}
+use super::super::operation::Draft;
+use super::super::{Parse, Parser};
+use crate::assembly::{Kind, Own, Part};
+use crate::mlir::{Attribute, DenseArray, Scalar, Sign, Type};
 
 impl Parser<'_> {
     /// Takes the parts of a form.
@@ -69,7 +15,7 @@ impl Parser<'_> {
 
     fn part(&mut self, part: &Part, draft: &mut Draft) -> Parse<()> {
         match part {
-            Part::Text(text) => self.fixed(text),
+            Part::Text(text) | Part::Glued(text) => self.fixed(text),
             Part::Operand => {
                 self.skip();
                 let start = self.position;
@@ -80,7 +26,7 @@ impl Parser<'_> {
                 draft.operands.push(operand);
                 Ok(())
             }
-            Part::Operands => self.operands(draft),
+            Part::Operands | Part::SomeOperands => self.operands(draft),
             Part::OperandsBefore => {
                 while self.peek() == b'%' {
                     draft.operands.push(self.operand()?);
@@ -93,15 +39,46 @@ impl Parser<'_> {
                 draft.set(name, value);
                 Ok(())
             }
-            Part::Maybe(parts) => match parts.split_first() {
-                Some((Part::Text(text), rest)) if self.accept_fixed(text) => {
-                    self.parts(rest, draft)
-                }
-                _ => Ok(()),
-            },
+            Part::Maybe(parts) => self.maybe(parts, draft),
             Part::Dictionary => self.optional_dictionary(draft),
             Part::Types(types) => self.form_types(*types, draft),
-            Part::Own(reader) => reader(self, draft),
+            Part::Own(own) => self.own(*own, draft),
+        }
+    }
+
+    /// Takes parts that are there if the literals at their beginning are.
+    fn maybe(&mut self, parts: &[Part], draft: &mut Draft) -> Parse<()> {
+        let before = self.position;
+        let mut rest = parts;
+        // Two groups may begin with the same comma.
+        for _ in 0..2 {
+            let Some((Part::Text(text) | Part::Glued(text), after)) = rest.split_first() else {
+                break;
+            };
+            if !self.accept_fixed(text) {
+                self.position = before;
+                return Ok(());
+            }
+            rest = after;
+        }
+        self.parts(rest, draft)
+    }
+
+    fn own(&mut self, own: Own, draft: &mut Draft) -> Parse<()> {
+        match own {
+            Own::Constant => self.constant(draft),
+            Own::SliceRanges => self.slice_ranges(draft),
+            Own::DotDims => self.dot_dims(draft),
+            Own::Precision => self.precision(draft),
+            Own::Convolution => self.convolution(draft),
+            Own::ReducedFormat => self.reduced_format(draft),
+            Own::CompositeRegions => self.composite_regions(draft),
+            Own::Scan => self.scan(draft),
+            Own::GeneratorState => self.generator_state(draft),
+            Own::LabelledRegion => self.labelled_region(draft),
+            Own::ReductionKind => self.reduction_kind(draft),
+            Own::OperandsOrNone if self.accept("(") => self.expect(")"),
+            Own::OperandsOrNone => self.operands(draft),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Operations in their pretty form.
 //!
-//! Most forms are rows of [`table`]; those with regions or another order have their own readers.
+//! Most forms are rows of the table of [`crate::assembly`]; those with regions or another order have their own readers.
 
 mod constant;
 mod convolution;
@@ -10,13 +10,13 @@ mod func;
 mod reduce;
 mod sharding;
 mod short;
-mod table;
 mod types;
 mod while_loop;
 
 use super::error::SyntaxError;
 use super::operation::Draft;
 use super::{Parse, Parser};
+use crate::assembly;
 
 /// Reads the rest of an operation after its name.
 type Reader = fn(&mut Parser<'_>, &mut Draft) -> Parse<()>;
@@ -76,7 +76,7 @@ impl Parser<'_> {
         let mut draft = Draft::new(name, self.span_since(start));
         if let Some((_, reader)) = READERS.iter().find(|(known, _)| *known == name) {
             reader(self, &mut draft)?;
-        } else if let Some(form) = table::form(name) {
+        } else if let Some(form) = assembly::form(name) {
             self.parts(form, &mut draft)?;
         } else {
             self.position = start;
@@ -91,7 +91,7 @@ impl Parser<'_> {
             return self.unexpected(OPERATION);
         }
         let message = format!("`{word}` has no pretty form that is known here");
-        let names = table::names().chain(READERS.iter().map(|(name, _)| *name));
+        let names = assembly::names().chain(READERS.iter().map(|(name, _)| *name));
         let nearest = names.map(|name| (distance(name, word), name)).min();
         let help = match nearest {
             Some((0..=2, name)) => format!("did you mean `{name}`?"),

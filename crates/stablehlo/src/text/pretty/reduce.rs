@@ -1,10 +1,12 @@
 //! `stablehlo.reduce`.
 
+use std::sync::Arc;
+
 use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::region::Argument;
 use super::super::{Parse, Parser};
-use super::types::Types;
+use crate::assembly::Types;
 use crate::mlir::{
     Attribute, Block, DenseArray, Operation, Region, Scalar, Span, TensorType, Type, Value,
 };
@@ -88,6 +90,11 @@ impl<'s> Parser<'s> {
         };
         let arguments = vec![self.value(scalar(&element)), self.value(scalar(&element))];
         let result = self.value(scalar(&element));
+        if let Some(location) = &draft.location {
+            for &argument in &arguments {
+                self.argument_locations.insert(argument, Arc::clone(location));
+            }
+        }
         let inner = |name: String, operands: &[Value], results: &[Value]| Operation {
             name: name.into(),
             operands: operands.iter().copied().collect(),

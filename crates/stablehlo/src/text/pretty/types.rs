@@ -3,36 +3,8 @@
 use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
+use crate::assembly::Types;
 use crate::mlir::{FunctionType, Scalar, TensorType, Type};
-
-/// Which types a form gives.
-#[derive(Clone, Copy)]
-pub(super) enum Types {
-    /// `(a, b) -> c`.
-    Function,
-    /// `a, b -> c`, with or without parentheses.
-    Arrow,
-    /// `a, b to c`.
-    To,
-    /// One type of all operands and of the result, or `(a, b) -> c`.
-    Same,
-    /// The types of the results.
-    Results,
-    /// The types of the operands; there are no results.
-    Operands,
-    /// The type of each operand; there are no results.
-    SameOperands,
-    /// The types of the operands, which are also those of the results.
-    Pairwise,
-    /// The type of the only operand, which is that of the result, too.
-    Unary,
-    /// The condition and the result of a `select`, or `(a, b, b) -> b`.
-    Select,
-    /// A tensor of complex numbers; those of the operands are real.
-    Complex,
-    /// A tuple of the types of the operands.
-    Tuple,
-}
 
 /// The types of the operands.
 enum Inputs {
@@ -48,7 +20,7 @@ impl Parser<'_> {
         let start = self.position;
         let (inputs, results) = match types {
             Types::Function => function(self.function_type()?),
-            Types::Arrow => self.arrow("->")?,
+            Types::Arrow | Types::Brackets => self.arrow("->")?,
             Types::To => self.arrow("to")?,
             Types::Results => (Inputs::Each(Vec::new()), self.bare_types()?),
             Types::Operands => (Inputs::Each(self.bare_types()?), Vec::new()),

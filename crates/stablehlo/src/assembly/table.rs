@@ -4,16 +4,17 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-use super::form::Kind::{Any, Bool, Float, Integer, Integers, Name, Sharding, Shardings, Symbol};
-use super::form::Part::{
-    Attribute, Dictionary, Maybe, Operand, Operands, OperandsBefore, Own, Text, Types,
+use super::Kind::{Any, Bool, Float, Integer, Integers, Name, Sharding, Shardings, Symbol};
+use super::Part::{
+    Attribute, Dictionary, Glued, Maybe, Operand, Operands, OperandsBefore, Own, SomeOperands,
+    Text, Types,
 };
-use super::form::{Kind, Part};
-use super::types::Types as Rule;
+use super::{Kind, Own as Parts, Part, Types as Rule};
 use crate::mlir::Sign;
 
 const COMMA: Part = Text(",");
 const EQUAL: Part = Text("=");
+const GLUED: Part = Glued("=");
 const COLON: Part = Text(":");
 const I64: Kind = Integer(64, Sign::Signless);
 const I32: Kind = Integer(32, Sign::Signless);
@@ -21,16 +22,10 @@ const DIRECTION: Kind = Kind::Number(&["NONE", "FORWARD", "BACKWARD", "BOTH"]);
 const FUNCTION: Part = Types(Rule::Function);
 const SAME: Part = Types(Rule::Same);
 const ARROW: Part = Types(Rule::Arrow);
+const BRACKETS: Part = Types(Rule::Brackets);
 const UNARY: Part = Types(Rule::Unary);
 const TO: Part = Text("out_sharding");
 const OUT_SHARDING: Part = Attribute("out_sharding", Sharding("sharding"));
-
-/// The parts that only one form has, by the name of its reader.
-macro_rules! own {
-    ($reader:ident) => {
-        Own(|parser, draft| parser.$reader(draft))
-    };
-}
 
 /// Operations of a dialect with the same form.
 struct Row {
@@ -48,7 +43,7 @@ static FORMS: LazyLock<FxHashMap<String, &'static [Part]>> = LazyLock::new(|| {
 });
 
 /// Returns the form of an operation.
-pub(super) fn form(name: &str) -> Option<&'static [Part]> {
+pub(crate) fn form(name: &str) -> Option<&'static [Part]> {
     FORMS.get(name).copied().or_else(|| {
         // Most forms of MHLO are those of StableHLO.
         let name = name.strip_prefix("mhlo.")?;
@@ -57,7 +52,7 @@ pub(super) fn form(name: &str) -> Option<&'static [Part]> {
 }
 
 /// Returns the names of all operations with a form.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FORMS.keys().map(String::as_str)
 }
 
@@ -110,9 +105,9 @@ const ROWS: &[Row] = &[
     stablehlo(&["create_token", "partition_id", "replica_id"],
         &[Dictionary, COLON, Types(Rule::Results)]),
     stablehlo(&["return"], &[Operands, Dictionary, Maybe(&[COLON, Types(Rule::Operands)])]),
-    stablehlo(&["optimization_barrier"], &[Dictionary, Maybe(&[Text("("), Text(")")]), Operands,
+    stablehlo(&["optimization_barrier"], &[Dictionary, Own(Parts::OperandsOrNone),
         Maybe(&[COLON, Types(Rule::Pairwise)])]),
-    stablehlo(&["constant"], &[own!(constant)]),
+    stablehlo(&["constant"], &[Own(Parts::Constant)]),
     stablehlo(&["iota"], &[Text("dim"), EQUAL, Attribute("iota_dimension", I64), Dictionary, COLON,
         Types(Rule::Results)]),
     stablehlo(&["dynamic_iota"], &[Operand, COMMA, Text("dim"), EQUAL,
@@ -128,7 +123,7 @@ const ROWS: &[Row] = &[
         Operand, COMMA, Operand,
         Maybe(&[COMMA, Attribute("compare_type", Kind::Word("comparison_type"))]),
         Dictionary, COLON, FUNCTION]),
-    stablehlo(&["slice"], &[Operand, own!(slice_ranges), Dictionary, COLON, FUNCTION]),
+    stablehlo(&["slice"], &[Operand, Own(Parts::SliceRanges), Dictionary, COLON, FUNCTION]),
     stablehlo(&["dynamic_slice"], &[Operand, COMMA, OperandsBefore, Text("sizes"), EQUAL,
         Attribute("slice_sizes", Integers), Dictionary, COLON, FUNCTION]),
     stablehlo(&["broadcast"], &[Operand, COMMA, Text("sizes"), EQUAL,
@@ -150,11 +145,11 @@ const ROWS: &[Row] = &[
         Dictionary, COLON, FUNCTION]),
     stablehlo(&["cholesky"], &[Operand,
         Maybe(&[COMMA, Text("lower"), EQUAL, Attribute("lower", Bool)]), Dictionary, COLON, SAME]),
-    stablehlo(&["dot"], &[Operand, COMMA, Operand, own!(precision), Dictionary, COLON,
+    stablehlo(&["dot"], &[Operand, COMMA, Operand, Own(Parts::Precision), Dictionary, COLON,
         FUNCTION]),
-    stablehlo(&["dot_general"], &[Operand, COMMA, Operand, COMMA, own!(dot_dims),
-        own!(precision), Dictionary, COLON, FUNCTION]),
-    stablehlo(&["convolution"], &[Text("("), Operands, Text(")"), own!(convolution),
+    stablehlo(&["dot_general"], &[Operand, COMMA, Operand, COMMA, Own(Parts::DotDims),
+        Own(Parts::Precision), Dictionary, COLON, FUNCTION]),
+    stablehlo(&["convolution"], &[Text("("), Operands, Text(")"), Own(Parts::Convolution),
         Dictionary, COLON, FUNCTION]),
     stablehlo(&["einsum"], &[Operand, COMMA, Operand, COMMA, Text("config"), EQUAL,
         Attribute("einsum_config", Kind::Text), Dictionary, COLON, FUNCTION]),
@@ -169,19 +164,20 @@ const ROWS: &[Row] = &[
     stablehlo(&["rng_bit_generator"], &[Operand, COMMA, Text("algorithm"), EQUAL,
         Attribute("rng_algorithm", Kind::Word("rng_algorithm")), Dictionary, COLON, FUNCTION]),
     stablehlo(&["reduce_precision"], &[Operand, COMMA, Text("format"), EQUAL,
-        own!(reduced_format), Dictionary, COLON, SAME]),
+        Own(Parts::ReducedFormat), Dictionary, COLON, SAME]),
     stablehlo(&["custom_call"], &[Attribute("call_target_name", Name), Text("("), Operands,
         Text(")"), Dictionary, COLON, FUNCTION]),
     stablehlo(&["composite"], &[Attribute("name", Kind::Text), Operands,
-        own!(composite_regions), Dictionary, COLON, FUNCTION]),
+        Own(Parts::CompositeRegions), Dictionary, COLON, FUNCTION]),
 
     mhlo(&["acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "erf", "sinh"],
         &[Operand, Dictionary, COLON, SAME]),
     mhlo(&["add_dependency", "bitcast"], &[Operands, Dictionary, COLON, FUNCTION]),
-    mhlo(&["scan"], &[own!(scan)]),
-    mhlo(&["xla.rng_get_and_update_state"], &[Dictionary, own!(generator_state)]),
+    mhlo(&["scan"], &[Own(Parts::Scan)]),
+    mhlo(&["xla.rng_get_and_update_state"], &[Dictionary, Own(Parts::GeneratorState)]),
     mhlo(&["topk"], &[Text("("), Operand, COMMA, Text("k"), EQUAL, Attribute("k", I64),
-        Maybe(&[COMMA, Text("largest"), EQUAL, Attribute("largest", Bool)]), Text(")"),
+        Maybe(&[COMMA, Text("largest"), EQUAL, Attribute("largest", Bool)]),
+        Maybe(&[COMMA, Text("is_stable"), EQUAL, Attribute("is_stable", Bool)]), Text(")"),
         Dictionary, COLON, ARROW]),
 
     chlo(&[
@@ -195,58 +191,60 @@ const ROWS: &[Row] = &[
         "broadcast_next_after", "broadcast_or", "broadcast_polygamma", "broadcast_power",
         "broadcast_remainder", "broadcast_shift_left", "broadcast_shift_right_arithmetic",
         "broadcast_shift_right_logical", "broadcast_subtract", "broadcast_xor", "broadcast_zeta",
-        "broadcast_compare", "mulhi", "next_after", "polygamma", "zeta",
-    ], &[Operand, COMMA, Operand, Dictionary, COLON, ARROW]),
+        "broadcast_compare",
+    ], &[Operand, COMMA, Operand, Dictionary, COLON, BRACKETS]),
+    chlo(&["mulhi", "next_after", "polygamma", "zeta"],
+        &[Operand, COMMA, Operand, Dictionary, COLON, ARROW]),
     chlo(&["broadcast_select"], &[Operand, COMMA, Operand, COMMA, Operand, Dictionary, COLON,
-        ARROW]),
-    chlo(&["constant"], &[own!(constant)]),
+        BRACKETS]),
+    chlo(&["constant"], &[Own(Parts::Constant)]),
     chlo(&["top_k"], &[Text("("), Operand, COMMA, Text("k"), EQUAL, Attribute("k", I64),
         Maybe(&[COMMA, Text("is_stable"), EQUAL, Attribute("is_stable", Bool)]), Text(")"),
         Dictionary, COLON, ARROW]),
-    chlo(&["scan"], &[own!(scan)]),
+    chlo(&["scan"], &[Own(Parts::Scan)]),
 
     sdy(&["mesh"], &[Attribute("sym_name", Name), EQUAL, Attribute("mesh", Sharding("mesh")),
         Dictionary]),
     sdy(&["sharding_constraint", "reshard"], &[Operand,
         Attribute("sharding", Sharding("sharding")), Dictionary, COLON, UNARY]),
-    sdy(&["return"], &[Dictionary, Operands, Maybe(&[COLON, Types(Rule::Operands)])]),
+    sdy(&["return"], &[Dictionary, SomeOperands, Maybe(&[COLON, Types(Rule::Operands)])]),
     sdy(&["manual_computation"], &[Text("("), Operands, Text(")"),
-        Text("in_shardings"), EQUAL, Attribute("in_shardings", Shardings),
-        Text("out_shardings"), EQUAL, Attribute("out_shardings", Shardings),
-        Text("manual_axes"), EQUAL, Attribute("manual_axes", Sharding("manual_axes")),
-        own!(labelled_region), Dictionary, COLON, FUNCTION]),
+        Text("in_shardings"), GLUED, Attribute("in_shardings", Shardings),
+        Text("out_shardings"), GLUED, Attribute("out_shardings", Shardings),
+        Text("manual_axes"), GLUED, Attribute("manual_axes", Sharding("manual_axes")),
+        Own(Parts::LabelledRegion), Dictionary, COLON, FUNCTION]),
     sdy(&["named_computation"], &[Text("<"), Attribute("name", Kind::Text), Text(">"),
-        Text("("), Operands, Text(")"),
-        Maybe(&[Text("in_shardings"), EQUAL, Attribute("in_shardings", Shardings)]),
-        Maybe(&[Text("out_shardings"), EQUAL, Attribute("out_shardings", Shardings)]),
-        own!(labelled_region), Dictionary, COLON, FUNCTION]),
-    sdy(&["sharding_group"], &[Operand, Text("group_id"), EQUAL, Attribute("group_id", I64),
+        Glued("("), Operands, Text(")"),
+        Maybe(&[Text("in_shardings"), GLUED, Attribute("in_shardings", Shardings)]),
+        Maybe(&[Text("out_shardings"), GLUED, Attribute("out_shardings", Shardings)]),
+        Own(Parts::LabelledRegion), Dictionary, COLON, FUNCTION]),
+    sdy(&["sharding_group"], &[Operand, Text("group_id"), GLUED, Attribute("group_id", I64),
         Dictionary, COLON, Types(Rule::Operands)]),
-    sdy(&["constant"], &[own!(constant)]),
+    sdy(&["constant"], &[Own(Parts::Constant)]),
     sdy(&["data_flow_edge"], &[Operand,
-        Maybe(&[Text("sharding"), EQUAL, Attribute("sharding", Sharding("sharding"))]),
+        Maybe(&[Text("sharding"), GLUED, Attribute("sharding", Sharding("sharding"))]),
         Dictionary, COLON, UNARY]),
     sdy(&["func_data_flow_edge"], &[Operand, Dictionary, COLON, UNARY]),
-    sdy(&["propagation_barrier"], &[Operand, Text("allowed_direction"), EQUAL,
+    sdy(&["propagation_barrier"], &[Operand, Text("allowed_direction"), GLUED,
         Attribute("allowed_direction", DIRECTION), Dictionary, COLON,
         UNARY]),
     sdy(&["all_gather"], &[Attribute("gathering_axes", Sharding("list_of_axis_ref_lists")),
-        Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
+        Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
     sdy(&["all_slice"], &[Attribute("slicing_axes", Sharding("list_of_axis_ref_lists")),
-        Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
+        Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
     sdy(&["sharded_to_unreduced"], &[Attribute("axes", Sharding("list_of_axis_ref_lists")),
-        Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
+        Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
     sdy(&["replicated_to_unreduced"], &[Attribute("axes", Sharding("axis_ref_list")),
-        Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
+        Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
     sdy(&["all_to_all"], &[Attribute("params", Sharding("all_to_all_param_list")),
-        Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
-    sdy(&["collective_permute"], &[Operand, TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
-    sdy(&["all_reduce"], &[own!(reduction_kind),
+        Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
+    sdy(&["collective_permute"], &[Operand, TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
+    sdy(&["all_reduce"], &[Own(Parts::ReductionKind),
         Attribute("reduction_axes", Sharding("axis_ref_list")), Operand,
-        TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
-    sdy(&["reduce_scatter"], &[own!(reduction_kind),
+        TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
+    sdy(&["reduce_scatter"], &[Own(Parts::ReductionKind),
         Attribute("reduce_scatter_axes", Sharding("list_of_axis_ref_lists")), Operand,
-        TO, EQUAL, OUT_SHARDING, Dictionary, COLON, UNARY]),
+        TO, GLUED, OUT_SHARDING, Dictionary, COLON, UNARY]),
 
     other("check", &["expect_eq_const"], &[Operand, COMMA, Attribute("value", Any), Dictionary]),
     other("check", &["expect_almost_eq_const"], &[Operand, COMMA, Attribute("value", Any),
@@ -270,12 +268,12 @@ const ROWS: &[Row] = &[
     other("interpreter", &["print"], &[Operand, Dictionary, COLON, Types(Rule::Operands)]),
     other("interpreter", &["probe"], &[Operand, COMMA, Text("probe_id"), EQUAL,
         Attribute("probe_id", Kind::Text), Dictionary, COLON, UNARY]),
-    other("arith", &["constant"], &[own!(constant)]),
+    other("arith", &["constant"], &[Own(Parts::Constant)]),
     other("tensor", &["cast"], &[Operand, Dictionary, COLON, Types(Rule::To)]),
     other("builtin", &["unrealized_conversion_cast"], &[Operands, Dictionary, COLON,
         Types(Rule::To)]),
 
-    other("func", &["return"], &[Operands, Dictionary, Maybe(&[COLON, Types(Rule::Operands)])]),
+    other("func", &["return"], &[Dictionary, SomeOperands, Maybe(&[COLON, Types(Rule::Operands)])]),
     other("func", &["call"], &[Attribute("callee", Symbol), Text("("), Operands, Text(")"), Dictionary,
         COLON, FUNCTION]),
     other("func", &["constant"], &[Attribute("value", Symbol), Dictionary, COLON, Types(Rule::Results)]),
