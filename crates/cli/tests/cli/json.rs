@@ -42,7 +42,7 @@ fn opt() {
     let both = ["peak_live_bytes", "memory_sweeps"];
     assert!(report["caveat"].is_null() && report["traffic"].is_null());
     let figures = ["before", "after", "traffic", "caveat"];
-    let rest = ["passes", "stopped", "unchanged", "notes", "left_out"];
+    let rest = ["passes", "stopped", "unchanged", "notes", "left_out", "explanation"];
     assert_keys(&report, &[figures.as_slice(), &rest, &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
@@ -58,8 +58,20 @@ fn opt() {
         assert_keys(pass, &["name", "changes", "ms"]);
         assert!(pass["name"].is_string() && pass["changes"].is_u64() && pass["ms"].is_f64());
     }
+    assert!(report["explanation"].is_null());
+    let explained =
+        tilewright(["opt", input.to_str().unwrap(), "--json", "--explain"]).ok().stderr_json();
+    let explanation = &explained["explanation"];
+    assert_keys(explanation, &["target", "cycles", "layers", "obstacles"]);
+    let figures = ["cycles", "bytes", "array_bytes", "rewrites"];
+    for layer in explanation["layers"].as_array().unwrap() {
+        assert_keys(layer, &[["scope", "pattern", "source"].as_slice(), &figures].concat());
+    }
+    for obstacle in explanation["obstacles"].as_array().unwrap() {
+        assert_keys(obstacle, &["why", "advice", "place", "count"]);
+    }
     for note in report["notes"].as_array().unwrap() {
-        assert_keys(note, &["pass", "verdict", "place", "text"]);
+        assert_keys(note, &["pass", "verdict", "place", "op_name", "source", "text"]);
         assert!(note["verdict"] == "rewritten" || note["verdict"] == "left");
     }
 }

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::verify::{Verified, verify};
 use tilewright_ir::{InstId, Module};
 
+use super::candidate::{Cycles, Scope};
 use super::error::OptimizeError;
 use super::figures::{Done, Figures};
 use super::numbers::{Class, FloatMode};
@@ -62,7 +63,7 @@ fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
-        cycles: None,
+        cycles: Some(Cycles { before: cycles, after: fast, of: Scope::Module }),
         text: format!(
             "made no use of --fast-math: the module would take {fast:.0} cycles instead of \
              {cycles:.0} on {}",

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::Module;
 use tilewright_ir::verify::verify;
 
+use super::candidate::{Cycles, Scope};
 use super::costs::Costs;
 use super::cycle_guard::Trail;
 use super::error::OptimizeError;
@@ -470,7 +471,7 @@ pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
         pass: "pipeline",
         verdict: Verdict::Left,
         place: "the module".into(),
-        cycles: None,
+        cycles: Some(Cycles { before, after, of: Scope::Module }),
         text: format!("rolled back rewrites that save cycles one by one: with all of them {why}"),
     }
 }

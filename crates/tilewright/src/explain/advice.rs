@@ -9,10 +9,10 @@ const ADVICE: [(&str, &str); 7] = [
         "divide whole channels or groups over devices, not parts of a group",
     ),
     (
-        "sharding, control edge",
+        "control edge",
         "state shardings by constraints at the boundaries of layers, not inside of them",
     ),
-    ("not row major", "leave layouts to the compiler"),
+    ("row major", "leave layouts to the compiler"),
     (
         "reduces by a computation that is no plain sum",
         "use sums, products, minima and maxima, or several of them side by side",

@@ -177,20 +177,20 @@ impl Layer {
 
 /// Returns the reasons other than cost for which rewrites were not made.
 fn obstacles(notes: &[Note]) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = Vec::new();
+    let mut places: BTreeMap<String, Vec<&Note>> = BTreeMap::new();
     let is_left = |note: &&Note| note.verdict == Verdict::Left && note.cycles.is_none();
     for note in notes.iter().filter(is_left) {
-        let why = advice::reason(&note.text);
-        match found.iter_mut().find(|known| known.why == why) {
-            Some(known) => known.count = known.count.saturating_add(1),
-            None => found.push(Obstacle {
-                advice: advice::advice(&note.text),
-                place: note.place.text.clone(),
-                why,
-                count: 1,
-            }),
+        let found = places.entry(advice::reason(&note.text)).or_default();
+        if found.iter().all(|known| known.place.text != note.place.text) {
+            found.push(note);
         }
     }
+    let obstacle = |(why, notes): (String, Vec<&Note>)| {
+        let first = notes.first()?;
+        let (place, advice) = (first.place.text.clone(), advice::advice(&first.text));
+        Some(Obstacle { why, advice, place, count: notes.len() })
+    };
+    let mut found: Vec<Obstacle> = places.into_iter().filter_map(obstacle).collect();
     found.sort_by_key(|obstacle| std::cmp::Reverse(obstacle.count));
     found
 }

@@ -21,7 +21,8 @@ const MOST_CHARACTERS: usize = 4096;
 
 /// Returns the scope of an instruction with this name, so that the forward and the backward part of a
 /// layer have the same: `jit(step)/transpose(jvp(UNet))/jvp(UNet)/checkpoint/Norm_1/reduce_sum`
-/// becomes `UNet/Norm_1`. Empty if the name has no scope but the function that is compiled.
+/// becomes `UNet/Norm_1`. What has no scope but the function that is compiled belongs to this one; empty
+/// if there is none.
 ///
 /// The last part of a name is the op. Functions whose names begin with `_` are helpers of libraries,
 /// and belong to what calls them.
@@ -29,17 +30,22 @@ pub(super) fn scope(op_name: &str) -> String {
     let end = op_name.char_indices().nth(MOST_CHARACTERS).map_or(op_name.len(), |(end, _)| end);
     let mut parts = parts(op_name.get(..end).unwrap_or_default());
     parts.pop();
+    let compiled =
+        parts.first().filter(|part| part.starts_with("jit(")).map(|part| unwrapped(part));
     let mut scope: Vec<&str> = Vec::new();
     for (place, part) in parts.into_iter().enumerate() {
         let name = unwrapped(part);
-        let is_compiled = place == 0 && part.starts_with("jit(");
+        let is_compiled = place == 0 && compiled.is_some();
         let is_helper = part.contains("jit(_");
         let says_nothing = name.is_empty() || CALLS.contains(&name) || scope.last() == Some(&name);
         if !is_compiled && !is_helper && !says_nothing {
             scope.push(name);
         }
     }
-    scope.join("/")
+    match compiled {
+        Some(compiled) if scope.is_empty() => compiled.to_owned(),
+        _ => scope.join("/"),
+    }
 }
 
 /// Splits a name at slashes outside of parentheses.
@@ -93,8 +99,8 @@ mod tests {
     fn helpers_belong_to_what_calls_them() {
         assert_eq!(scope("jit(f)/layer1/jit(norm)/jit(_var)/div"), "layer1/norm");
         assert_eq!(scope("jit(f)/vmap(jit(norm))/div"), "norm");
-        assert_eq!(scope("jit(f)/jvp()/gt"), "");
-        assert_eq!(scope("jit(f)/add"), "");
+        assert_eq!(scope("jit(f)/jvp()/gt"), "f");
+        assert_eq!(scope("jit(f)/add"), "f");
         assert_eq!(scope("add"), "");
         assert_eq!(scope(""), "");
     }
@@ -103,7 +109,7 @@ mod tests {
     fn odd_names_are_taken_as_they_are() {
         assert_eq!(scope("a/b(c/d)/e"), "a/b(c/d)");
         assert_eq!(scope("a/jvp(b/e"), "a");
-        assert_eq!(scope("a//b)/é(/c"), "a/b)/");
+        assert_eq!(scope("a//b)/é(/c"), "a/b)");
         let deep = format!("{}x{}/op", "jvp(".repeat(5000), ")".repeat(5000));
         assert!(scope(&deep).len() <= 5000);
     }

@@ -98,7 +98,12 @@ impl fmt::Display for Layer {
         let saved = format!("{} cycles instead of {}", cycles(after), cycles(before));
         write!(f, "\n     {}: {saved}", ratio(self.cycles))?;
         if let [Some(before), Some(after)] = self.bytes.map(|bytes| self.times(bytes)) {
-            write!(f, ", its array read or written {after} instead of {before}")?;
+            // Another layer's instruction may read the array for this one.
+            match after < 0.95 {
+                true => write!(f, ", its array read or written less than once")?,
+                false => write!(f, ", its array read or written {after:.1} times")?,
+            }
+            write!(f, " instead of {before:.1} times")?;
         }
         let passes = self.rewrites.iter().map(|(pass, &count)| match count {
             1 => (*pass).to_owned(),
@@ -111,11 +116,8 @@ impl fmt::Display for Layer {
 impl Layer {
     /// Returns how often these bytes hold the layer's largest array.
     #[expect(clippy::cast_precision_loss, reason = "shown to a tenth")]
-    fn times(&self, bytes: u64) -> Option<String> {
-        let times = bytes as f64 / self.array_bytes as f64;
-        let words =
-            if times < 0.95 { "less than once".into() } else { format!("{times:.1} times") };
-        (self.array_bytes > 0).then_some(words)
+    fn times(&self, bytes: u64) -> Option<f64> {
+        (self.array_bytes > 0).then(|| bytes as f64 / self.array_bytes as f64)
     }
 }
 
