@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 use serde::Serialize;
 use tilewright::report::OptReport;
-use tilewright::{FloatMode, Options, PassSelection};
+use tilewright::{FloatMode, Options, PassSelection, Verified};
 
 use crate::callback::catching;
 use crate::error::{Kind, plain, raised, usage};
@@ -19,10 +19,12 @@ pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| plain(Kind::Other, error))
 }
 
-/// Optimises a module. Returns the result, the report as JSON, as text, and the explanation.
+/// Optimises a module. Returns the result, the report as JSON, as text, and the explanation: all
+/// notes, or what was done to each layer, which takes longer.
 #[pyfunction]
 #[pyo3(signature = (
-    module, target, *, exact=false, fast_math=false, pipeline=None, passes=None, added=vec![]
+    module, target, *, exact=false, fast_math=false, pipeline=None, passes=None, added=vec![],
+    layers=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
 pub(crate) fn optimize(
@@ -34,6 +36,7 @@ pub(crate) fn optimize(
     pipeline: Option<String>,
     passes: Option<Vec<String>>,
     added: Vec<Bound<'_, PyAny>>,
+    layers: bool,
 ) -> PyResult<(Module, String, String, String)> {
     let float_mode = match (exact, fast_math) {
         (true, true) => return Err(usage("exact and fast_math exclude each other")),
@@ -42,6 +45,7 @@ pub(crate) fn optimize(
         (false, false) => FloatMode::default(),
     };
     let verified = module.verified(py)?.as_ref().clone();
+    let given = layers.then(|| verified.clone());
     let cancel = Arc::new(AtomicBool::new(false));
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
     let mut options =
@@ -54,9 +58,18 @@ pub(crate) fn optimize(
     };
     let options = with_added(options, &added)?;
     let stop = || cancel.store(true, Ordering::Relaxed);
-    let work = || catching(&cancel, || tilewright::optimize(verified, &options));
-    let done = interruptible(py, stop, work)??.map_err(|error| raised(&error))?;
-    let report = json(&OptReport::from(&done.report))?;
-    let explanation = done.report.explanation().to_string();
-    Ok((done.module.into(), report, done.report.to_string(), explanation))
+    let explained = || {
+        let done = tilewright::optimize(verified, &options)?;
+        let explain = |given: Verified| tilewright::explain(&given, &done, &options);
+        let explanation = given.map(explain).transpose()?;
+        Ok::<_, tilewright::Error>((done, explanation))
+    };
+    let work = || catching(&cancel, explained);
+    let (done, explanation) = interruptible(py, stop, work)??.map_err(|error| raised(&error))?;
+    let text = match &explanation {
+        Some(explanation) => explanation.to_string(),
+        None => done.report.explanation().to_string(),
+    };
+    let report = json(&OptReport { explained: explanation, ..OptReport::from(&done.report) })?;
+    Ok((done.module.into(), report, done.report.to_string(), text))
 }

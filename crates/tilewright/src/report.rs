@@ -139,7 +139,7 @@ pub struct OptReport {
     /// Rewrites that were left out because a check found a difference.
     pub left_out: Vec<LeftOut>,
     /// What was done to each layer; `null` unless it was asked for.
-    pub explanation: Option<Explanation>,
+    pub explained: Option<Explanation>,
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
     /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
@@ -233,7 +233,7 @@ impl From<&Report> for OptReport {
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
             left_out: Vec::new(),
-            explanation: None,
+            explained: None,
             caveat: report.caveat,
         }
     }

@@ -28,7 +28,7 @@ def test_the_page_about_jax(capsys: pytest.CaptureFixture[str]) -> None:
     # All but the seconds.
     row = shown[1].splitlines()[1].split()[:-1]
     assert row in [line.split()[:-1] for line in printed.splitlines()], printed
-    assert "Rewritten:" in printed
+    assert "1 layer rewritten:" in printed
     value, gradients = jax.value_and_grad(names["loss"], (0, 1, 2))(
         *(names[name] for name in ("x", "scale", "bias"))
     )

@@ -373,7 +373,7 @@ def test_the_cache_on_disk_tells_settings_apart(tmp_path: Path) -> None:
 
 def test_explain_says_what_is_done() -> None:
     told = tilewright.explain(lambda x: jax.grad(lambda x: (group_norm(x) ** 2).sum())(x))(IMAGE)
-    assert "Rewritten:" in str(told) and "cases.py" in told.explanation
+    assert "1 layer rewritten:" in str(told) and "cases.py" in told.explanation
     assert told.after.cycles < told.before.cycles
     assert told.rewritten.to_text() != told.original.to_text()
     assert "<pre>" in told._repr_html_()

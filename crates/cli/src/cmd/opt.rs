@@ -50,7 +50,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let report = &optimized.report;
     if args.json {
         let left_out = blamed.iter().map(LeftOut::from).collect();
-        let report = OptReport { left_out, explanation, ..OptReport::from(report) };
+        let report = OptReport { left_out, explained: explanation, ..OptReport::from(report) };
         io::to_stderr(&io::json(&report)?);
         return Ok(ExitCode::SUCCESS);
     }

@@ -42,7 +42,7 @@ fn opt() {
     let both = ["peak_live_bytes", "memory_sweeps"];
     assert!(report["caveat"].is_null() && report["traffic"].is_null());
     let figures = ["before", "after", "traffic", "caveat"];
-    let rest = ["passes", "stopped", "unchanged", "notes", "left_out", "explanation"];
+    let rest = ["passes", "stopped", "unchanged", "notes", "left_out", "explained"];
     assert_keys(&report, &[figures.as_slice(), &rest, &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
@@ -58,10 +58,10 @@ fn opt() {
         assert_keys(pass, &["name", "changes", "ms"]);
         assert!(pass["name"].is_string() && pass["changes"].is_u64() && pass["ms"].is_f64());
     }
-    assert!(report["explanation"].is_null());
+    assert!(report["explained"].is_null());
     let explained =
         tilewright(["opt", input.to_str().unwrap(), "--json", "--explain"]).ok().stderr_json();
-    let explanation = &explained["explanation"];
+    let explanation = &explained["explained"];
     assert_keys(explanation, &["target", "cycles", "layers", "obstacles"]);
     let figures = ["cycles", "bytes", "array_bytes", "rewrites"];
     for layer in explanation["layers"].as_array().unwrap() {

@@ -102,6 +102,7 @@ def _optimize(
     pipeline: str | None,
     passes: Iterable[str | Added] | None,
     rules: Iterable[Added],
+    layers: bool = False,
 ) -> tuple[_core.Module, str, dict[str, Any], str]:
     names, added = _added(passes, rules)
     better, as_json, text, explanation = _core.optimize(
@@ -112,6 +113,7 @@ def _optimize(
         pipeline=pipeline,
         passes=names,
         added=added,
+        layers=layers,
     )
     return better, text, json.loads(as_json), explanation
 
@@ -170,8 +172,8 @@ def explain(
     passes: Iterable[str | Added] | None = None,
     rules: Iterable[Added] = (),
 ) -> Any:
-    """What ``optimize`` would rewrite, what it would leave, and why. Arguments and errors are those
-    of ``optimize``. Given a function of JAX arrays, returns a function that takes its arguments
+    """What ``optimize`` would do to each layer, and what keeps it from doing more. Arguments and
+    errors are those of ``optimize``; ``optimize(...).report.explanation`` has every rewrite. Given a function of JAX arrays, returns a function that takes its arguments
     and returns the explanation."""
     if _is_function(module):
         from tilewright import _jax
@@ -180,7 +182,7 @@ def explain(
         settings = {"exact": exact, "fast_math": fast_math}
         return _jax.explain(module, target=target or "auto", **settings)
     _, text, fields, explanation = _optimize(
-        module, target or DEFAULT_TARGET, exact, fast_math, pipeline, passes, rules
+        module, target or DEFAULT_TARGET, exact, fast_math, pipeline, passes, rules, layers=True
     )
     return Explanation(text, fields, explanation)
 

@@ -704,9 +704,10 @@ def optimize(
     pipeline: str | None = None,
     passes: Sequence[str] | None = None,
     added: Sequence[Any] = ...,
+    layers: bool = False,
 ) -> tuple[Module, str, str, str]:
-    """Returns the module, the report as JSON and as text, and the explanation; see
-    ``tilewright.optimize``."""
+    """Returns the module, the report as JSON and as text, and the explanation, by layers if that is
+    asked for; see ``tilewright.optimize``."""
 
 def run(
     module: Module,

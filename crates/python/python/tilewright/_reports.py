@@ -106,6 +106,10 @@ class Note(Fields):
     verdict: str
     """``rewritten`` or ``left``."""
     place: str
+    op_name: str
+    """JAX's name of the first instruction; empty if it has none."""
+    source: str | None
+    """``file:line`` in what the user wrote, if that is known."""
     text: str
 
 
@@ -143,6 +147,8 @@ class OptReport(Report):
     unchanged: bool
     notes: list[Note]
     left_out: list[Fields]
+    explained: Fields | None
+    """What was done to each layer, in an explanation."""
     caveat: str | None
 
     def __init__(self, text: str, fields: dict[str, Any], explanation: str) -> None:

@@ -63,7 +63,9 @@ def explain(
         if chosen is None:
             raise ValueError(f"name a target: there is none for the platform {platform}")
         original = _core.Module.load(lowered)
-        rewritten, *texts = _core.optimize(original, chosen, exact=exact, fast_math=fast_math)
+        rewritten, *texts = _core.optimize(
+            original, chosen, exact=exact, fast_math=fast_math, layers=True
+        )
         return FunctionExplanation(chosen, original, rewritten, texts)
 
     return explained
