@@ -1,0 +1,37 @@
+//! Which of two modules comes first, whatever the order in which they are given.
+
+use std::cmp::Ordering;
+
+use tilewright_ir::{Entity as _, InstId};
+use tilewright_text::print_instruction;
+
+use super::side::{Side, attributes};
+
+/// Checks whether the first module comes before the second: the smaller one, else that with the
+/// lesser name or text where they first differ.
+pub(super) fn comes_first(a: &Side<'_>, b: &Side<'_>) -> bool {
+    let size = |side: &Side<'_>| {
+        (side.module.instruction_count(), side.module.computations().len())
+    };
+    size(a).cmp(&size(b)).then_with(|| by_content(a, b)) == Ordering::Less
+}
+
+fn by_content(a: &Side<'_>, b: &Side<'_>) -> Ordering {
+    let both = || instructions(a).zip(instructions(b));
+    let by_name = both().find_map(|(x, y)| {
+        let of_a = (a.module.opcode(x), a.module.name_of(x));
+        Some(of_a.cmp(&(b.module.opcode(y), b.module.name_of(y)))).filter(|of| of.is_ne())
+    });
+    let by_text = || {
+        let (x, y) = both().find(|(x, y)| a.full[x.index()] != b.full[y.index()])?;
+        let text = |side: &Side<'_>, id: InstId| {
+            (print_instruction(side.module, id), attributes(side.module, id, side.metadata))
+        };
+        Some(text(a, x).cmp(&text(b, y)))
+    };
+    by_name.or_else(by_text).unwrap_or(Ordering::Equal)
+}
+
+fn instructions<'s>(side: &'s Side<'_>) -> impl Iterator<Item = InstId> + 's {
+    side.module.computations().iter().flat_map(|&id| side.module.instructions(id))
+}
