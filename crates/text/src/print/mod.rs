@@ -31,9 +31,7 @@ mod sharding;
 mod string;
 
 use canonical::Canonical;
-pub use parts::{
-    print_constant, print_extras, print_header, print_metadata, print_provenance,
-};
+pub use parts::{print_constant, print_extras, print_header, print_metadata, print_provenance};
 use smol_str::SmolStr;
 use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 use tilewright_ir::ops::attr::AttrValue;

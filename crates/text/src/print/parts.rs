@@ -14,7 +14,10 @@ pub fn print_extras(extras: &Extras) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     let mut part = |name: &str, text: String| parts.push((name.to_owned(), text));
     if !extras.parameter_replication.is_empty() {
-        part("parameter_replication", text(|out| push_booleans(out, &extras.parameter_replication)));
+        part(
+            "parameter_replication",
+            text(|out| push_booleans(out, &extras.parameter_replication)),
+        );
     }
     if let Some(sharding) = &extras.sharding {
         part("sharding", text(|out| sharding::push(out, sharding)));

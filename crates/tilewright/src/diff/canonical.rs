@@ -71,7 +71,9 @@ pub(super) fn body(
         body.push(labels[id.index()]);
         body.push(number(module.operands(id).len()));
         body.extend(module.operands(id).iter().map(|&operand| place(operand)));
-        body.extend(module.called(id).iter().map(|callee| bodies.get(callee).copied().unwrap_or(0)));
+        body.extend(
+            module.called(id).iter().map(|callee| bodies.get(callee).copied().unwrap_or(0)),
+        );
         let mut before: Vec<u32> =
             control_predecessors(module, id).into_iter().map(place).collect();
         before.sort_unstable();

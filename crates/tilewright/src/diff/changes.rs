@@ -236,7 +236,9 @@ fn values(a: &Literal, b: &Literal) -> (String, String) {
     };
     let first = first_difference(a, b).and_then(|at| Some((at, element(a, at)?, element(b, at)?)));
     match first {
-        Some((at, a, b)) => (format!("{{...}}, element {at} is {a}"), format!("{{...}}, element {at} is {b}")),
+        Some((at, a, b)) => {
+            (format!("{{...}}, element {at} is {a}"), format!("{{...}}, element {at} is {b}"))
+        }
         None => (text_a, text_b),
     }
 }
@@ -255,4 +257,3 @@ fn first_difference(a: &Literal, b: &Literal) -> Option<usize> {
     }
     (low < high).then_some(low)
 }
-

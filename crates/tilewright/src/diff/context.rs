@@ -16,8 +16,7 @@ pub(super) struct Contexts {
 impl Contexts {
     /// Goes through a computation from the users to their operands.
     pub(super) fn new(side: &Side<'_>, id: CompId, parts: &mut Interner<Parts>) -> Self {
-        let mut contexts =
-            Self { uses: FxHashMap::default(), with_core: FxHashMap::default() };
+        let mut contexts = Self { uses: FxHashMap::default(), with_core: FxHashMap::default() };
         let module = side.module;
         for id in module.instructions(id).rev() {
             let mut uses: Vec<(Class, u32)> = module

@@ -4,12 +4,12 @@ use askama::Template;
 use tilewright_text::Span;
 use tilewright_text::part::part;
 
+use super::Change;
 use super::report::{
     ChangedInstruction, ComputationChanges, DiffReport, LoneInstruction, ModuleName,
     NamedInstruction,
 };
-use super::text::{heading, line, part_of, title};
-use super::Change;
+use super::text::{heading, line, part_of};
 
 /// The page; it refers to nothing outside of itself.
 #[derive(Template)]
@@ -90,11 +90,15 @@ impl Pages {
         let (title, faint) = heading(of);
         let notes = self.notes(&of.changes);
         let mut rows = self.pairs(&of.changed);
-        rows.extend(of.removed.iter().filter(|_| self.has_room()).map(|of| {
-            Row { a: Some(side(&of.instruction, None)), b: None, notes: same(of) }
+        rows.extend(of.removed.iter().filter(|_| self.has_room()).map(|of| Row {
+            a: Some(side(&of.instruction, None)),
+            b: None,
+            notes: same(of),
         }));
-        rows.extend(of.added.iter().filter(|_| self.has_room()).map(|of| {
-            Row { a: None, b: Some(side(&of.instruction, None)), notes: same(of) }
+        rows.extend(of.added.iter().filter(|_| self.has_room()).map(|of| Row {
+            a: None,
+            b: Some(side(&of.instruction, None)),
+            notes: same(of),
         }));
         Section { title, faint, notes, rows }
     }

@@ -216,7 +216,8 @@ struct Compared<'c, 'm> {
 impl Compared<'_, '_> {
     fn differences(&self) -> ModuleDiff {
         let mut found = ModuleDiff { header: self.header_changes(), ..ModuleDiff::default() };
-        let values = [values(self.a.module, &self.flat.of_a), values(self.b.module, &self.flat.of_b)];
+        let values =
+            [values(self.a.module, &self.flat.of_a), values(self.b.module, &self.flat.of_b)];
         let of_a = entry_first(self.a.module);
         let of_b = entry_first(self.b.module);
         for &id in &of_a {
@@ -230,7 +231,12 @@ impl Compared<'_, '_> {
         found
     }
 
-    fn computation(&self, id: CompId, values: &[Values; 2], moved: &mut Vec<Pair>) -> ComputationDiff {
+    fn computation(
+        &self,
+        id: CompId,
+        values: &[Values; 2],
+        moved: &mut Vec<Pair>,
+    ) -> ComputationDiff {
         let b = self.matching.computation_b(id);
         let mut found = ComputationDiff { a: Some(id), b, ..ComputationDiff::default() };
         for x in self.a.module.instructions(id) {

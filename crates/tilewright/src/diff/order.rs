@@ -10,9 +10,8 @@ use super::side::{Side, attributes};
 /// Checks whether the first module comes before the second: the smaller one, else that with the
 /// lesser name or text where they first differ.
 pub(super) fn comes_first(a: &Side<'_>, b: &Side<'_>) -> bool {
-    let size = |side: &Side<'_>| {
-        (side.module.instruction_count(), side.module.computations().len())
-    };
+    let size =
+        |side: &Side<'_>| (side.module.instruction_count(), side.module.computations().len());
     size(a).cmp(&size(b)).then_with(|| by_content(a, b)) == Ordering::Less
 }
 

@@ -93,9 +93,8 @@ impl<'x, 'm> Pairing<'x, 'm> {
         let mut rest = of_b.iter();
         for &a in of_a.iter().filter(|&&id| self.matching.b_of(id).is_none()).collect::<Vec<_>>() {
             let shape = side_a.shape[a.index()];
-            let like = |&&b: &&InstId| {
-                self.matching.a_of(b).is_none() && side_b.shape[b.index()] == shape
-            };
+            let like =
+                |&&b: &&InstId| self.matching.a_of(b).is_none() && side_b.shape[b.index()] == shape;
             if let Some(&b) = rest.clone().find(like) {
                 rest.by_ref().find(|&&id| id == b);
                 self.pair(a, b);

@@ -145,6 +145,9 @@ impl DiffReport {
         let more = [(changed, "changed"), (added, "added"), (removed, "removed"), (moved, "moved")];
         let present = more.iter().filter(|(count, _)| *count > 0);
         parts.extend(present.map(|(count, what)| format!("{count} {what}")));
+        if !self.header.is_empty() {
+            parts.push("another header".to_owned());
+        }
         format!("different: {}", parts.join(", "))
     }
 }

@@ -87,12 +87,7 @@ impl<'m> Side<'m> {
         side
     }
 
-    fn classify(
-        &mut self,
-        id: InstId,
-        interners: &mut Interners<'m>,
-        shapes: &mut ShapeClasses,
-    ) {
+    fn classify(&mut self, id: InstId, interners: &mut Interners<'m>, shapes: &mut ShapeClasses) {
         let module = self.module;
         let (bare, with_layout) = shapes.of(module, id, interners);
         let core = interners.cores.class((plain_op(module.op(id)), bare));
@@ -205,9 +200,7 @@ pub(super) fn with_explicit_layout(shape: &Shape) -> Shape {
         Shape::Array(array) => {
             Shape::Array(array.clone().with_layout(Some(array.layout_or_default())))
         }
-        Shape::Tuple(elements) => {
-            Shape::Tuple(elements.iter().map(with_explicit_layout).collect())
-        }
+        Shape::Tuple(elements) => Shape::Tuple(elements.iter().map(with_explicit_layout).collect()),
         Shape::Buffer(inner) => Shape::Buffer(Box::new(with_explicit_layout(inner))),
         Shape::Token => Shape::Token,
         Shape::Opaque => Shape::Opaque,
@@ -217,5 +210,6 @@ pub(super) fn with_explicit_layout(shape: &Shape) -> Shape {
 /// Returns the control predecessors of an instruction.
 pub(super) fn control_predecessors(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     let extras = module.extras(id);
-    extras.map_or_else(SmallVec::new, |extras| extras.control_predecessors.iter().copied().collect())
+    extras
+        .map_or_else(SmallVec::new, |extras| extras.control_predecessors.iter().copied().collect())
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use tilewright_text::Span;
 use tilewright_text::part::{Part, part};
 use tilewright_text::render::{Renderer, Shown};
 use tilewright_text::span::LineIndex;
-use tilewright_text::Span;
 
 use super::report::{
     ChangedInstruction, ComputationChanges, DiffReport, LoneInstruction, NamedInstruction,
@@ -73,7 +73,11 @@ impl<'l> Source<'l> {
     }
 
     /// Returns an instruction with the place of a change in it.
-    fn shown<'s>(&'s self, instruction: &'s NamedInstruction, change: Option<&Change>) -> Shown<'s> {
+    fn shown<'s>(
+        &'s self,
+        instruction: &'s NamedInstruction,
+        change: Option<&Change>,
+    ) -> Shown<'s> {
         let wanted = change.and_then(part_of);
         let within = |source: &str, span: Span| {
             wanted.and_then(|wanted| part(source, span, wanted)).unwrap_or(span)
@@ -120,6 +124,10 @@ struct Text<'l> {
 
 impl Text<'_> {
     fn report(&mut self, report: &DiffReport) {
+        if !report.same {
+            self.styled(REMOVED, &format!("--- {}", report.a.source));
+            self.styled(ADDED, &format!("+++ {}", report.b.source));
+        }
         if !report.header.is_empty() {
             self.heading("header");
             self.changes(&report.header);
@@ -144,8 +152,8 @@ impl Text<'_> {
         let colon = if counts.is_empty() { "" } else { ": " };
         self.heading(&format!("{name}{colon}{counts}"));
         self.changes(&of.changes);
-        self.lone('-', REMOVED, 0, &of.removed);
-        self.lone('+', ADDED, 1, &of.added);
+        self.lone('-', REMOVED, &of.removed);
+        self.lone('+', ADDED, &of.added);
         for pair in &of.changed {
             if self.may_write() {
                 self.changed(pair);
@@ -153,25 +161,17 @@ impl Text<'_> {
         }
     }
 
-    fn lone(&mut self, sign: char, style: Style, side: usize, lone: &[LoneInstruction]) {
+    fn lone(&mut self, sign: char, style: Style, lone: &[LoneInstruction]) {
         for LoneInstruction { instruction, same_as } in lone {
             if !self.may_write() {
                 continue;
             }
-            let place = self.place(side, instruction);
-            let same = same_as.as_ref().map(|name| format!(", of the same value as {name}"));
+            let mut notes: Vec<String> = Vec::new();
+            notes.extend(instruction.line.map(|line| format!("line {line}")));
+            notes.extend(same_as.as_ref().map(|name| format!("same value as {name}")));
+            let comment = if notes.is_empty() { "" } else { "  // " };
             let text = shortened(&instruction.text);
-            self.styled(style, &format!("{sign} {text}"));
-            let _ = writeln!(self.out, "      {place}{}", same.unwrap_or_default());
-        }
-    }
-
-    /// Where an instruction stands.
-    fn place(&self, side: usize, instruction: &NamedInstruction) -> String {
-        let source = self.sources.get(side).map_or("", |of| of.loaded.source.name.as_str());
-        match instruction.line {
-            Some(line) => format!("{source}:{line}"),
-            None => source.to_owned(),
+            self.styled(style, &format!("{sign} {text}{comment}{}", notes.join(", ")));
         }
     }
 
@@ -197,9 +197,10 @@ impl Text<'_> {
                 self.heading(&format!("moved from {} to {}", computations.0, computations.1));
                 between = Some(computations);
             }
+            let lines = pair.a.line.zip(pair.b.line);
+            let lines = lines.map(|(from, to)| format!("  // line {from} -> {to}"));
             let text = shortened(&pair.b.text);
-            let (from, to) = (self.place(0, &pair.a), self.place(1, &pair.b));
-            let _ = writeln!(self.out, "> {text}\n      {from} -> {to}");
+            let _ = writeln!(self.out, "> {text}{}", lines.unwrap_or_default());
             for change in &pair.changes {
                 let _ = writeln!(self.out, "      {}", line(change));
             }

@@ -34,9 +34,8 @@ impl Pairing<'_, '_> {
             |side, id| (side.core[id.index()], origin(side, id).map(str::to_owned)),
         );
         self.drain_all();
-        let like = |side: &Side<'_>, id: InstId| {
-            Some((side.module.opcode(id), side.shape[id.index()]))
-        };
+        let like =
+            |side: &Side<'_>, id: InstId| Some((side.module.opcode(id), side.shape[id.index()]));
         for (x, y) in self.unique_pairs(|id| like(a, id), |id| like(b, id)) {
             if self.are_plausible(x, y) {
                 self.pair(x, y);
@@ -166,12 +165,7 @@ fn origin<'m>(side: &Side<'m>, id: InstId) -> Option<&'m str> {
 /// Pairs instructions of different opcodes that stand in the same place: all their uses are in
 /// the same places, and they have an operand in common. So `divide(x, y)` pairs with
 /// `multiply(x, z)`.
-pub(super) fn replaced(
-    matching: &mut Matching,
-    a: &Side<'_>,
-    b: &Side<'_>,
-    computation: CompId,
-) {
+pub(super) fn replaced(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, computation: CompId) {
     for x in a.module.instructions(computation).rev() {
         if matching.b_of(x).is_some() {
             continue;
@@ -194,7 +188,8 @@ fn replacement(matching: &Matching, a: &Side<'_>, b: &Side<'_>, x: InstId) -> Op
         b.module.operands(partner).get(of.operand).copied()
     });
     let root = || {
-        let computation = b.module.computation(matching.computation_b(a.module.instruction(x).parent()?)?);
+        let computation =
+            b.module.computation(matching.computation_b(a.module.instruction(x).parent()?)?);
         computation.root()
     };
     let y = match partners.next() {
