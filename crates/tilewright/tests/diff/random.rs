@@ -96,7 +96,7 @@ fn mutated(module: &Module, kind: usize, dice: &mut Dice) -> Option<(Module, Exp
                 let first = module.operands(id).first();
                 first.is_some_and(|&first| {
                     module.array_shape(first).is_some_and(|shape| shape.element_type.is_float())
-                        && module.opcode(first) != Opcode::Sine
+                        && module.opcode(first) != Opcode::Cos
                 })
             };
             let id = pick(all.into_iter().filter(takes).collect(), dice)?;
@@ -104,8 +104,9 @@ fn mutated(module: &Module, kind: usize, dice: &mut Dice) -> Option<(Module, Exp
             let shape = module.shape(value).clone();
             let name = module.fresh_name("inserted");
             let new = module.insert(
-                Position::After(value),
-                Op::Cosine(Box::default()),
+                Position::Before(id),
+                Op::from_attrs(Opcode::Cos, &mut tilewright::ir::ops::attr::AttrValues::default())
+                    .unwrap(),
                 shape,
                 &[value],
                 name,
