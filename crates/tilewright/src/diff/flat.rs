@@ -176,8 +176,22 @@ impl<'s, 'm, N: Fn(CompId) -> Parts> Expansion<'s, 'm, N> {
     }
 }
 
-/// Pairs instructions of equal value in different computations, among those without partners.
-pub(super) fn moved(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, flat: &Flat) {
+/// Pairs instructions of equal value in different computations, among those without partners. Two
+/// computations without partners may still become partners: nothing moves between them before
+/// the computations are `settled`.
+pub(super) fn moved(
+    matching: &mut Matching,
+    a: &Side<'_>,
+    b: &Side<'_>,
+    flat: &Flat,
+    settled: bool,
+) {
+    let may_move = |matching: &Matching, x: InstId, y: InstId| {
+        let parents = (a.module.instruction(x).parent(), b.module.instruction(y).parent());
+        let has_partner = parents.0.is_some_and(|id| matching.computation_b(id).is_some())
+            || parents.1.is_some_and(|id| matching.computation_a(id).is_some());
+        (settled || has_partner) && is_elsewhere(matching, a, b, x, y)
+    };
     let movable = |side: &Side<'_>, id: InstId| {
         !matches!(side.module.opcode(id), Opcode::Parameter | Opcode::Fusion | Opcode::Call)
     };
@@ -198,7 +212,7 @@ pub(super) fn moved(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, flat: &
         pools.entry(flat.of_b[id.index()]).or_default().push(id);
     }
     for (x, y) in named {
-        if is_elsewhere(matching, a, b, x, y) {
+        if may_move(matching, x, y) {
             matching.pair(x, y);
         }
     }
@@ -211,7 +225,7 @@ pub(super) fn moved(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, flat: &
             pool.pop();
         }
         if let Some(&y) = pool.last()
-            && is_elsewhere(matching, a, b, x, y)
+            && may_move(matching, x, y)
         {
             matching.pair(x, y);
         }

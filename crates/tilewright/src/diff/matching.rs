@@ -202,11 +202,17 @@ pub(super) fn strong(
 }
 
 /// Pairs what is alike in a computation and its partner.
-pub(super) fn weak(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, id: CompId) {
+pub(super) fn weak(
+    matching: &mut Matching,
+    a: &Side<'_>,
+    b: &Side<'_>,
+    id: CompId,
+    parts: &mut Interner<Parts>,
+) {
     let Some(other) = matching.computation_b(id) else { return };
     let all_paired = a.module.instructions(id).all(|x| matching.b_of(x).is_some())
         || b.module.instructions(other).all(|y| matching.a_of(y).is_some());
     if !all_paired {
-        Pairing::new(a, b, matching, (id, other)).weak();
+        Pairing::new(a, b, matching, (id, other)).weak(parts);
     }
 }

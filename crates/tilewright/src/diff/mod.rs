@@ -190,15 +190,16 @@ fn matched(a: &Side<'_>, b: &Side<'_>, interners: &mut Interners<'_>) -> (Matchi
         matching::strong(&mut matching, a, b, id, &mut interners.parts);
     }
     let flat = Flat::new(&matching, a, b, &mut interners.parts);
-    flat::moved(&mut matching, a, b, &flat);
+    flat::moved(&mut matching, a, b, &flat, false);
     for &id in a.module.computations().iter().rev() {
         if matching::pair_by_callers(&mut matching, a, b, id)
             || matching::pair_by_name(&mut matching, a, b, id)
         {
             matching::strong(&mut matching, a, b, id, &mut interners.parts);
         }
-        matching::weak(&mut matching, a, b, id);
+        matching::weak(&mut matching, a, b, id, &mut interners.parts);
     }
+    flat::moved(&mut matching, a, b, &flat, true);
     for &id in a.module.computations().iter().rev() {
         weak::replaced(&mut matching, a, b, id);
     }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use tilewright_ir::{Entity as _, InstId};
 use tilewright_text::print_instruction;
 
-use super::side::{Side, attributes};
+use super::side::{Side, attributes, control_predecessors};
 
 /// Checks whether the first module comes before the second: the smaller one, else that with the
 /// lesser name or text where they first differ.
@@ -28,7 +28,19 @@ fn by_content(a: &Side<'_>, b: &Side<'_>) -> Ordering {
         };
         Some(text(a, x).cmp(&text(b, y)))
     };
-    by_name.or_else(by_text).unwrap_or(Ordering::Equal)
+    let by_wiring =
+        || both().map(|(x, y)| wiring(a, x).cmp(&wiring(b, y))).find(|ordering| ordering.is_ne());
+    by_name.or_else(by_text).or_else(by_wiring).unwrap_or(Ordering::Equal)
+}
+
+/// The names of all that an instruction refers to, and whether it is a root.
+fn wiring<'s>(side: &'s Side<'_>, id: InstId) -> (Vec<&'s str>, Vec<&'s str>, bool) {
+    let module = side.module;
+    let before = control_predecessors(module, id);
+    let values = module.operands(id).iter().chain(&before).map(|&id| module.name_of(id));
+    let called = module.called(id);
+    let called = called.iter().map(|&id| module.computation(id).name());
+    (values.collect(), called.collect(), module.is_root(id))
 }
 
 fn instructions<'s>(side: &'s Side<'_>) -> impl Iterator<Item = InstId> + 's {

@@ -28,7 +28,7 @@ pub(super) struct Pairing<'x, 'm> {
     pub(super) matching: &'x mut Matching,
     pub(super) of_a: Vec<InstId>,
     pub(super) of_b: Vec<InstId>,
-    computations: (CompId, CompId),
+    pub(super) computations: (CompId, CompId),
     proposals: [VecDeque<(InstId, InstId)>; LEVELS],
     /// How many instructions of a value have no partner.
     free_a: FxHashMap<Class, usize>,
@@ -64,9 +64,13 @@ impl<'x, 'm> Pairing<'x, 'm> {
         let uses_a = Contexts::new(self.a, self.computations.0, parts);
         let uses_b = Contexts::new(self.b, self.computations.1, parts);
         self.unique_of(|id| uses_a.with_core.get(&id), |id| uses_b.with_core.get(&id));
+        let (a, b) = (self.a, self.b);
+        self.unique_of(
+            |id| Some((a.value[id.index()], uses_a.uses.get(&id)?)),
+            |id| Some((b.value[id.index()], uses_b.uses.get(&id)?)),
+        );
         self.roots();
         self.drain(LEVELS);
-        let (a, b) = (self.a, self.b);
         self.unique_of(
             |id| Some((a.module.opcode(id), uses_a.uses.get(&id)?)),
             |id| Some((b.module.opcode(id), uses_b.uses.get(&id)?)),

@@ -1,9 +1,12 @@
 //! Pairs what [`super::pairing`] leaves: duplicates, and instructions that are only alike.
 
+use std::hash::Hash;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, Entity as _, InstId, Opcode};
 
-use super::interner::Class;
+use super::context::Contexts;
+use super::interner::{Interner, Parts};
 use super::matching::Matching;
 use super::pairing::Pairing;
 use super::side::Side;
@@ -14,8 +17,8 @@ const CANDIDATES: usize = 32;
 
 impl Pairing<'_, '_> {
     /// Pairs duplicates, then what has the same name or origin, then what has the same neighbours.
-    pub(super) fn weak(&mut self) {
-        self.duplicates();
+    pub(super) fn weak(&mut self, parts: &mut Interner<Parts>) {
+        self.duplicates(parts);
         self.propose_again();
         self.unique(|side, id| (side.core[id.index()], side.module.name_of(id).to_owned()));
         self.drain_all();
@@ -45,22 +48,37 @@ impl Pairing<'_, '_> {
         self.by_neighbours();
     }
 
-    /// Pairs instructions of equal value, users before their operands, so that the operands of two
-    /// duplicates pair with those of their partners.
-    fn duplicates(&mut self) {
+    /// Pairs instructions of equal value: those of equal uses, then those of equal names, then any.
+    fn duplicates(&mut self, parts: &mut Interner<Parts>) {
         self.propose_again();
         self.drain_equal();
+        let uses_a = Contexts::new(self.a, self.computations.0, parts);
+        let uses_b = Contexts::new(self.b, self.computations.1, parts);
+        let (a, b) = (self.a, self.b);
+        self.pools(
+            |id| (a.value[id.index()], uses_a.uses.get(&id).copied()),
+            |id| (b.value[id.index()], uses_b.uses.get(&id).copied()),
+        );
+        self.drain_all();
+        self.propose_again();
+        self.drain_all();
         self.unique(|side, id| (side.value[id.index()], side.module.name_of(id).to_owned()));
         self.drain_equal();
-        let mut pools: FxHashMap<Class, Vec<InstId>> = FxHashMap::default();
+        self.pools(|id| a.value[id.index()], |id| b.value[id.index()]);
+    }
+
+    /// Pairs instructions of equal keys, users before their operands, so that the operands of two
+    /// duplicates pair with those of their partners.
+    fn pools<K: Eq + Hash>(&mut self, key_a: impl Fn(InstId) -> K, key_b: impl Fn(InstId) -> K) {
+        let mut pools: FxHashMap<K, Vec<InstId>> = FxHashMap::default();
         for &id in self.of_b.iter().filter(|&&id| self.matching.a_of(id).is_none()) {
-            pools.entry(self.b.value[id.index()]).or_default().push(id);
+            pools.entry(key_b(id)).or_default().push(id);
         }
         for x in self.of_a.clone().into_iter().rev() {
             if self.matching.b_of(x).is_some() {
                 continue;
             }
-            let Some(pool) = pools.get_mut(&self.a.value[x.index()]) else { continue };
+            let Some(pool) = pools.get_mut(&key_a(x)) else { continue };
             while let Some(y) = pool.pop() {
                 if self.matching.a_of(y).is_none() {
                     self.pair(x, y);

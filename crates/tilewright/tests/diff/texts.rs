@@ -22,7 +22,7 @@ fn text() {
     let (a, b, report) = report();
     insta::assert_snapshot!(report.text(&a, &b, 100, false));
     let short = report.text(&a, &b, 1, false);
-    assert!(short.contains("... and 4 more differences"), "{short}");
+    assert!(short.contains("... and 3 more differences"), "{short}");
     assert!(report.text(&a, &b, 100, true).contains('\u{1b}'));
     let same = DiffReport::new(&a, &a, &DiffOptions::default());
     assert_eq!(same.text(&a, &a, 100, false), "same: 6 instructions in both\n");
@@ -44,9 +44,9 @@ fn without_text() {
 fn page() {
     let (_, _, report) = report();
     let page = report.html(100);
-    assert!(page.contains("<mark>p</mark>, %y)") && page.contains("light-dark("), "{page}");
+    assert!(page.contains("<mark>%p</mark>, %y)") && page.contains("light-dark("), "{page}");
     assert!(!page.contains("http"), "the page refers to nothing");
-    assert!(report.html(1).contains("4 more differences"));
+    assert!(report.html(1).contains("3 more differences"));
     // What stands in a module is text on the page.
     let a = entry("  ROOT x = f32[2] parameter(0), frontend_attributes={a=\"<b>\"}");
     let b = entry("  ROOT x = f32[2] parameter(0), frontend_attributes={a=\"<i>\"}");
