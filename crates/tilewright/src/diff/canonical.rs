@@ -20,7 +20,7 @@ pub(super) fn order(side: &Side<'_>, id: CompId) -> Vec<InstId> {
     let mut walk = Walk { side, seen: FxHashSet::default(), order: Vec::new() };
     walk.seen.reserve(module.computation(id).len());
     for sink in root.into_iter().chain(sinks) {
-        walk.from(sink);
+        walk.visit(sink);
     }
     walk.order
 }
@@ -33,7 +33,7 @@ struct Walk<'s, 'm> {
 
 impl Walk<'_, '_> {
     /// Adds an instruction after all that it needs. Keeps its own stack: chains can be long.
-    fn from(&mut self, id: InstId) {
+    fn visit(&mut self, id: InstId) {
         let module = self.side.module;
         let mut stack = vec![(id, 0)];
         if !self.seen.insert(id) {
