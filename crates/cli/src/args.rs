@@ -15,7 +15,9 @@ use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 /// says otherwise, diagnostics to stderr. The exit code is 0 when all is done,
 /// 1 when the input is bad or a check found a difference, 2 when the command
 /// was not understood, 3 when a module could not be evaluated: it has something
-/// that is not supported, or does not fit the limits.
+/// that is not supported, or does not fit the limits. As other tools of that name, diff
+/// ends with 0 when the modules are the same, 1 when they differ, and 2 when they could
+/// not be compared.
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Compare the outputs of two modules, or of a module and its optimised form
     Check(Check),
+    /// Compare two modules as graphs: what was added, removed, changed and moved
+    Diff(Diff),
     /// Check that modules are well formed
     Verify(Verify),
     /// Show the modelled cost of each instruction on a target
@@ -64,6 +68,7 @@ impl Command {
             Self::Opt(args) => (args.json, Stream::Stderr),
             Self::Run(args) => (args.json, Stream::Stderr),
             Self::Check(args) => (args.json, Stream::Stdout),
+            Self::Diff(args) => (args.json, Stream::Stdout),
             Self::Verify(args) => (args.json, Stream::Stdout),
             Self::Cost(args) => (args.json, Stream::Stdout),
             Self::Lower(args) => (args.json, Stream::Stdout),
@@ -418,6 +423,29 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) bounds: Bounds,
     /// Give the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tilewright diff`.
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A module: a file of HLO text or proto, a folder of dumps, or `-` for stdin
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The module to compare with
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Compare metadata, origins and statistics of instructions, too
+    #[arg(long)]
+    pub(crate) metadata: bool,
+    /// The most differences to list; 100 if absent, 2000 on the page of --html
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Write a page that shows the modules side by side here, for a browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Give the report as JSON, with every difference
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -161,7 +161,16 @@ pub(crate) fn note(text: &str) {
 
 /// Checks whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
 pub(crate) fn colours() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    io::stderr().is_terminal() && may_colour()
+}
+
+/// Checks whether results may be coloured, likewise.
+pub(crate) fn result_colours() -> bool {
+    io::stdout().is_terminal() && may_colour()
+}
+
+fn may_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Returns a report as text or as JSON, ended by a newline.

@@ -3,7 +3,8 @@
 //! [`args`] defines the command line, [`cmd`] has a file for each verb, [`io`] reads and
 //! writes, [`report`] makes tables for people, [`progress`] shows the progress of a long
 //! evaluation. Each verb returns an exit code. An error becomes a diagnostic on stderr and the
-//! exit code 1, or 3 if a module could not be evaluated.
+//! exit code 1, or 3 if a module could not be evaluated, or 2 if modules could not be compared by
+//! `diff`.
 
 mod args;
 mod cmd;
@@ -25,9 +26,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let command = args::Cli::parse().command;
     let json = command.json();
+    let is_diff = matches!(command, Command::Diff(_));
     run(command).unwrap_or_else(|error| {
         tell(&error, json);
         match error.downcast_ref::<tilewright::Error>() {
+            // 1 says that the modules were compared and differ.
+            _ if is_diff => ExitCode::from(2),
             Some(error) if error.is_usage() => ExitCode::from(2),
             Some(error) if error.is_evaluation() => ExitCode::from(3),
             _ => ExitCode::FAILURE,
@@ -40,6 +44,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Opt(args) => cmd::opt::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Check(args) => cmd::check::run(args),
+        Command::Diff(args) => cmd::diff::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
         Command::Lower(args) => cmd::lower::run(args),

@@ -17,6 +17,7 @@
 
 mod lexer;
 mod parse;
+pub mod part;
 mod print;
 pub mod render;
 pub mod span;
@@ -26,7 +27,8 @@ pub use parse::{
     parse_bytes, parse_expression, parse_shape, parse_sharding,
 };
 pub use print::{
-    Form, LayoutPadding, PrintError, PrintOptions, print, print_attribute, print_instruction,
-    print_into, print_sharding,
+    Form, LayoutPadding, PrintError, PrintOptions, print, print_attribute, print_constant,
+    print_extras, print_header, print_instruction, print_into, print_metadata, print_provenance,
+    print_sharding,
 };
 pub use span::{LineColumn, SourceMap, Span};

@@ -13,6 +13,8 @@
 //! The drawing depends only on its input. Long lines are cut around the caret, so that a
 //! megabyte on one line is drawn as quickly as a short one.
 
+mod compared;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use tilewright_ir::verify::Rejected;
@@ -21,6 +23,8 @@ use tilewright_ir::{Diagnostic, Module, Place};
 use crate::parse::{Invalid, MAX_ERRORS, SyntaxError, SyntaxErrors};
 use crate::print::print_instruction;
 use crate::span::{LineColumn, LineIndex, SourceMap, Span};
+
+pub use compared::Shown;
 
 /// The number of bytes of a line that are shown before and after the caret.
 const BEFORE: usize = 60;

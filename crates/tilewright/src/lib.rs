@@ -168,6 +168,7 @@ mod chance;
 mod check;
 mod choice;
 pub mod composite;
+pub mod diff;
 mod error;
 pub mod explain;
 mod folder;

@@ -134,6 +134,44 @@ fn check() {
 }
 
 #[test]
+fn diff() {
+    let (_a, a) = file("a.hlo", add_constant("1"));
+    let (_b, b) = file(
+        "b.hlo",
+        add_constant("2")
+            .replace("add(x, b)", "add(x, n)")
+            .replace("  ROOT", "  n = f32[2,3] negate(b)\n  ROOT"),
+    );
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let same = tilewright(["diff", a, a, "--json"]).ok().stdout_json();
+    assert_eq!((&same["same"], &same["computations"]), (&true.into(), &serde_json::json!([])));
+    let done = tilewright(["diff", a, b, "--json"]);
+    assert_eq!(done.code, 1);
+    let report = done.stdout_json();
+    assert_keys(&report, &["same", "a", "b", "counts", "header", "computations", "moved"]);
+    assert_keys(&report["a"], &["source", "module"]);
+    assert_keys(&report["counts"], &["unchanged", "changed", "added", "removed", "moved"]);
+    let computation = &report["computations"][0];
+    let keys = ["a", "b", "changes", "unchanged", "changed", "removed", "added"];
+    assert_keys(computation, &keys);
+    let changed = computation["changed"].as_array().unwrap();
+    assert_eq!(changed.len(), 2);
+    let instruction = ["name", "computation", "text", "line"];
+    for pair in changed {
+        assert_keys(pair, &["a", "b", "changes"]);
+        assert_keys(&pair["a"], &instruction);
+        assert_keys(&pair["changes"][0], &["what", "name", "before", "after", "same_value"]);
+    }
+    let value = serde_json::json!({
+        "what": "value", "name": "", "before": "1", "after": "2", "same_value": false,
+    });
+    assert_eq!(changed[0]["changes"][0], value);
+    let added = &computation["added"][0];
+    assert_keys(added, &[&instruction[..], &["same_as"]].concat());
+    assert_eq!((&added["name"], &added["line"]), (&"n".into(), &7.into()));
+}
+
+#[test]
 fn errors_are_json_where_the_report_would_be() {
     let unknown = "HloModule m
 ENTRY e {

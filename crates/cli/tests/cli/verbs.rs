@@ -9,9 +9,32 @@ use crate::common::{add_constant, command, file, group_norm, model, tilewright, 
 fn help_and_version() {
     assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
     assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
-    for verb in ["opt", "run", "check", "verify", "cost", "convert", "passes", "ops", "targets"] {
+    for verb in
+        ["opt", "run", "check", "diff", "verify", "cost", "convert", "passes", "ops", "targets"]
+    {
         assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
     }
+}
+
+#[test]
+fn diff() {
+    let (_a, a) = file("a.hlo", add_constant("1"));
+    let (folder, b) = file("b.hlo", add_constant("2"));
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    assert_eq!(tilewright(["diff", a, a]).ok().stdout, "same: 4 instructions in both\n");
+    let page = folder.path().join("page.html");
+    let done = tilewright(["diff", a, b, "--html", page.to_str().unwrap()]);
+    assert_eq!(done.code, 1);
+    assert!(done.stdout.contains("value: 1 -> 2"), "{}", done.stdout);
+    assert!(done.stdout.ends_with("different: 3 unchanged, 1 changed\n"), "{}", done.stdout);
+    assert!(fs::read_to_string(page).unwrap().contains("<mark>1</mark>"));
+    let none = tilewright(["diff", a, b, "--limit", "0"]);
+    assert!(none.stdout.contains("... and 1 more difference\n"), "{}", none.stdout);
+    // 1 means that they differ, and nothing else.
+    tilewright(["diff", a, "/nowhere.hlo"]).failed(2);
+    let (_c, bad) = file("c.hlo", "HloModule m\nENTRY e { x = f32[2] parametr(0) }");
+    tilewright(["diff", a, bad.to_str().unwrap()]).failed(2).says("did you mean `parameter`?");
+    tilewright(["diff", a]).failed(2);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! recovery     whole modules within the header
 //! name, string what needs `%`, what needs escapes
 //! canonical    names and order that two equal modules share
+//! parts        single attributes, for comparisons
 //! ```
 //!
 //! Everything is appended to one `String`; nothing is allocated per instruction.
@@ -23,12 +24,14 @@ mod metadata;
 mod module;
 pub(crate) mod name;
 mod number;
+mod parts;
 mod recovery;
 mod shape;
 mod sharding;
 mod string;
 
 use canonical::Canonical;
+pub use parts::{print_constant, print_extras, print_header, print_metadata, print_provenance};
 use smol_str::SmolStr;
 use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 use tilewright_ir::ops::attr::AttrValue;

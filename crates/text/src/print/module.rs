@@ -40,7 +40,7 @@ impl Printer<'_> {
     }
 
     /// Prints the rest of the line after the module's name.
-    fn header(&mut self, header: &Header) -> Result<(), PrintError> {
+    pub(super) fn header(&mut self, header: &Header) -> Result<(), PrintError> {
         if header.is_scheduled {
             self.out.push_str(", is_scheduled=true");
         }
