@@ -16,6 +16,8 @@ pub(super) struct Scope<'s> {
     pub(super) made_up: FxHashMap<SmolStr, InstId>,
     /// The number of names tried for nested instructions of an opcode.
     pub(super) tried: FxHashMap<Opcode, u64>,
+    /// The elements of tuples that have no lines: of `x#1`, by `x` and the index.
+    pub(super) elements: FxHashMap<(InstId, i64), InstId>,
     pub(super) root: Option<Span>,
     /// Whether there was an error in it.
     pub(super) broken: bool,
@@ -30,6 +32,7 @@ impl Scope<'_> {
             names: Names::default(),
             made_up: FxHashMap::default(),
             tried: FxHashMap::default(),
+            elements: FxHashMap::default(),
             root: None,
             broken: false,
             makes_parameters: false,
@@ -55,6 +58,7 @@ impl<'s> Parser<'s> {
         } else {
             self.short_form();
         }
+        self.name_the_elements();
     }
 
     /// Reads all computations up to the end; the last is the entry unless another is marked.

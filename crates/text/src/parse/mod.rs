@@ -142,6 +142,8 @@ struct Parser<'s> {
     /// Computations without a name in the text, with default names, which get a number if they
     /// are taken.
     nameless: Vec<(CompId, &'static str)>,
+    /// The elements of tuples that have no lines, in order: `x#1`.
+    elements: Vec<InstId>,
     /// Attributes of the header that were met.
     header_names: Vec<&'s str>,
     /// Texts of shapes met before.
@@ -169,6 +171,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             computations: Names::default(),
             nameless: Vec::new(),
+            elements: Vec::new(),
             header_names: Vec::new(),
             shapes: Names::default(),
             metadata: metadata::Recent::default(),

@@ -2,7 +2,8 @@
 
 use memchr::memmem;
 use smol_str::{SmolStr, format_smolstr};
-use tilewright_ir::{InstId, Op, Opcode, ShapeId};
+use tilewright_ir::ops::control::GetTupleElementAttrs;
+use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId};
 
 use super::computation::Scope;
 use super::instruction::Operands;
@@ -28,7 +29,10 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `operand := [shape] name | [shape] opcode arguments`
+    /// ```text
+    /// operand := [shape] name element* | [shape] opcode arguments
+    /// element := "#" integer
+    /// ```
     fn operand(&mut self, scope: &mut Scope<'s>) -> Parse<InstId> {
         self.cursor.skip_space();
         if self.cursor.peek() == b'%' {
@@ -61,15 +65,72 @@ impl<'s> Parser<'s> {
 
     fn named_operand(
         &mut self,
-        scope: &Scope<'s>,
+        scope: &mut Scope<'s>,
         shape: Option<(ShapeId, Span)>,
     ) -> Parse<InstId> {
+        self.cursor.skip_space();
+        let start = self.cursor.pos();
         let (name, span) = self.name("an operand, as `x` or `f32[2] x`")?;
-        let id = self.instruction_named(scope, name, span)?;
+        let mut id = self.instruction_named(scope, name, span)?;
+        while self.accept(b'#') {
+            id = self.element(scope, id, start)?;
+        }
         if let Some((declared, at)) = shape {
             self.check_operand_shape(id, declared, at)?;
         }
         Ok(id)
+    }
+
+    /// Returns the `get-tuple-element` that `tuple#1` stands for. XLA writes dumps so; the same element
+    /// is one instruction, which no other line can name.
+    fn element(&mut self, scope: &mut Scope<'s>, tuple: InstId, start: usize) -> Parse<InstId> {
+        let index = self.integer("the index of an element, as in `x#1`")?;
+        if let Some(&known) = scope.elements.get(&(tuple, index)) {
+            return Ok(known);
+        }
+        let span = self.span_since(start);
+        let name = format_smolstr!("{}#{index}", self.module.name_of(tuple));
+        let place = usize::try_from(index).ok();
+        let shape = match self.module.shape(tuple) {
+            Shape::Tuple(parts) => {
+                place.and_then(|place| parts.get(place)).cloned().ok_or("of which")
+            }
+            _ => Err("which is no tuple, of which"),
+        };
+        let shape = match shape {
+            Ok(shape) => shape,
+            Err(why) => {
+                let whole = self.module.shape(tuple).without_layout();
+                let message =
+                    format!("`{name}` is an element of {whole}, {why} there is no number {index}");
+                return self.fail(SyntaxError::new(span, message));
+            }
+        };
+        let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
+        let position = Position::End(scope.id);
+        match self.module.insert(position, op, shape, &[tuple], name) {
+            Ok(id) => {
+                self.spans.set_instruction(id, span);
+                self.elements.push(id);
+                scope.elements.insert((tuple, index), id);
+                Ok(id)
+            }
+            Err(error) => self.fail(SyntaxError::new(span, error.to_string())),
+        }
+    }
+
+    /// Names the elements of tuples that have no lines, as XLA does: `x_1` for `x#1`.
+    pub(super) fn name_the_elements(&mut self) {
+        for &id in &self.elements {
+            let (Op::GetTupleElement(attrs), &[tuple]) =
+                (self.module.op(id), self.module.operands(id))
+            else {
+                continue;
+            };
+            let wanted = format!("{}_{}", self.module.name_of(tuple), attrs.index);
+            let name = self.module.fresh_name(&wanted);
+            self.module.set_name(id, name);
+        }
     }
 
     /// Returns the instruction with a name, in this computation.
