@@ -40,6 +40,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Opt(args) => cmd::opt::run(args),
         Command::Run(args) => cmd::run::run(args),
         Command::Check(args) => cmd::check::run(args),
+        Command::Reduce(args) => cmd::reduce::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
         Command::Lower(args) => cmd::lower::run(args),
