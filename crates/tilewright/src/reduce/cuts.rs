@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright_interp::{Limits, Observer, Seen};
-use tilewright_ir::{InstId, Literal, Module, Opcode, Shape};
+use tilewright_ir::{Data, InstId, Literal, Module, Opcode, Shape};
 
 use super::draft::{Draft, Stand};
 use super::search::{Ended, Search};
@@ -48,7 +48,8 @@ fn is_opaque(shape: &Shape) -> bool {
     shape.leaves().iter().any(|leaf| matches!(leaf, Shape::Opaque | Shape::Buffer(_)))
 }
 
-/// Puts operands of the same shape in place of instructions.
+/// Puts operands of the same shape in place of instructions, and in computations that are called
+/// also parameters.
 pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
     search.sweep(
@@ -58,8 +59,14 @@ pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
                 operand != id && module.shape(id).compatible(module.shape(operand))
             };
             let of = |id: InstId| {
+                let parent = module.instruction(id).parent();
+                let callee = parent.filter(|&parent| module.entry() != Some(parent));
+                let given = callee.map(|callee| module.computation(callee).parameters());
+                let given = given.unwrap_or_default().iter().copied();
+                let given = given.filter(move |&parameter| fits(id, parameter)).take(1);
                 let operands = module.operands(id).iter().copied();
-                operands.filter(move |&operand| fits(id, operand)).map(move |operand| (id, operand))
+                let operands = operands.filter(move |&operand| fits(id, operand));
+                operands.chain(given).map(move |value| (id, value))
             };
             all_instructions(module).filter(|&id| !is_leaf(module, id)).flat_map(of).collect()
         },
@@ -125,11 +132,25 @@ struct Recorder<'a> {
 impl Observer for Recorder<'_> {
     fn evaluated(&self, seen: &Seen<'_>) {
         if self.wanted.contains(&seen.id())
-            && let Some(literal) = seen.literal()
+            && let Some(literal) = seen.literal().filter(is_finite)
             && let Ok(mut values) = self.values.lock()
         {
             values.push((seen.id(), literal));
         }
+    }
+}
+
+/// Checks that a value has no infinity and no NaN: what makes one must stay to be seen.
+fn is_finite(literal: &Literal) -> bool {
+    let Some(array) = literal.as_array() else { return false };
+    match array.data() {
+        Data::F16(values) => values.iter().all(|value| value.is_finite()),
+        Data::BF16(values) => values.iter().all(|value| value.is_finite()),
+        Data::F32(values) => values.iter().all(|value| value.is_finite()),
+        Data::F64(values) => values.iter().all(|value| value.is_finite()),
+        Data::C64(values) => values.iter().all(|value| value.is_finite()),
+        Data::C128(values) => values.iter().all(|value| value.is_finite()),
+        _ => true,
     }
 }
 

@@ -105,8 +105,11 @@ pub fn reduce(
 
 /// Applies all reductions, from coarse to fine, until none makes the module smaller.
 fn run(search: &mut Search<'_>) -> Result<(), Ended> {
-    annotations::all_at_once(search)?;
+    // Fewer outputs come first: they make the runs that follow faster, and leave parameters unused
+    // that tell whether parameters may go.
+    outputs::run(search)?;
     parameters::probe(search)?;
+    annotations::all_at_once(search)?;
     calls::inline_all(search)?;
     loop {
         let mut any = outputs::run(search)?;

@@ -43,22 +43,24 @@ fn elements(search: &mut Search<'_>) -> Result<bool, Ended> {
     )
 }
 
-/// Leaves out the last instructions: a quarter, a half, or three quarters of them, again and again.
-/// What the first ones compute for the others becomes the result.
+/// Leaves out the last instructions: three quarters of them, a half, a quarter, an eighth and so on,
+/// again and again. What the first ones compute for them becomes the result.
 fn prefixes(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
     let mut any = false;
     loop {
         let count = entry_instructions(&search.best).count();
-        if count < 8 {
-            return Ok(any);
+        let mut lengths = vec![count / 4];
+        let mut dropped = count / 2;
+        while dropped > 0 {
+            lengths.push(count.saturating_sub(dropped));
+            dropped /= 2;
         }
         let make = |module: &Module, number: usize| {
-            let length = count.saturating_mul(number.saturating_add(1)) / 4;
-            let root = result_of_prefix(module, length)?;
+            let root = result_of_prefix(module, *lengths.get(number)?)?;
             rooted(module, root, drops_unused)
         };
-        if search.first("outputs", 3, &make)?.is_none() {
+        if search.first("outputs", lengths.len(), &make)?.is_none() {
             return Ok(any);
         }
         any = true;
@@ -81,30 +83,21 @@ fn result_of_prefix(module: &Module, length: usize) -> Option<Root> {
     }
 }
 
-/// Makes an operand of the root the root, or in a small module any instruction.
+/// Makes another instruction of a small module the root.
 fn roots(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
     let mut any = false;
     loop {
-        let choices = choices(&search.best);
+        let is_other = |&id: &InstId| !search.best.is_root(id);
+        let choices: Vec<InstId> =
+            entry_instructions(&search.best).take(FEW).filter(is_other).collect();
         let make = |module: &Module, number: usize| {
             rooted(module, Root::Of(*choices.get(number)?), drops_unused)
         };
-        if search.first("outputs", choices.len(), &make)?.is_none() {
+        let is_small = search.size.instructions <= FEW;
+        if !is_small || search.first("outputs", choices.len(), &make)?.is_none() {
             return Ok(any);
         }
         any = true;
     }
-}
-
-fn choices(module: &Module) -> Vec<InstId> {
-    let all: Vec<InstId> = entry_instructions(module).collect();
-    if all.len() <= FEW {
-        return all.into_iter().filter(|&id| !module.is_root(id)).collect();
-    }
-    let root = module.entry().and_then(|entry| module.computation(entry).root());
-    let mut choices: Vec<InstId> =
-        root.map(|root| module.operands(root).to_vec()).unwrap_or_default();
-    choices.truncate(FEW);
-    choices
 }

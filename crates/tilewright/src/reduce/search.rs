@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
             size: ReducedSize::of(&best, &text),
             best,
             text,
-            drops_unused: true,
+            drops_unused: false,
             runs: 0,
             options,
             judge: Judge { keep, stop: options.stop, print: options.print },

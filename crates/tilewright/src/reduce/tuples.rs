@@ -43,25 +43,42 @@ pub(super) fn run(search: &mut Search<'_>) -> Result<bool, Ended> {
 fn width(module: &Module, id: InstId, only_caller: &dyn Fn(CompId) -> bool) -> usize {
     let Some(elements) = module.shape(id).as_tuple() else { return 0 };
     let callees = module.called(id);
+    let is_in_entry = module.instruction(id).parent() == module.entry();
     let is_fit = match module.op(id) {
         Op::While(attrs) => {
             let init = module.operands(id).first();
-            let is_own = init.is_some_and(|&init| {
-                matches!(module.op(init), Op::Tuple) && module.users(init).len() == 1
-            });
-            let states = [attrs.condition, attrs.body].map(|callee| {
-                let parameter = module.computation(callee).parameters().first();
-                parameter.is_some_and(|&state| elements_taken(module, state).is_some())
-            });
-            is_own && states == [true, true] && makes_tuple(module, attrs.body)
+            init.is_some_and(|&init| is_own_state(module, init, is_in_entry))
+                && takes_elements(module, attrs.condition, false)
+                && takes_elements(module, attrs.body, true)
         }
         Op::Call(_) | Op::Fusion(_) | Op::Conditional(_) => {
             callees.iter().all(|&callee| makes_tuple(module, callee))
         }
         _ => false,
     };
-    let is_fit = is_fit && callees.iter().all(|&callee| only_caller(callee));
+    let is_fit = is_fit
+        && callees.iter().all(|&callee| only_caller(callee))
+        && (is_in_entry || !module.is_root(id));
     if is_fit && elements_taken(module, id).is_some() { elements.len() } else { 0 }
+}
+
+/// Checks whether a loop alone begins with a tuple, which is made for it or is a parameter of the
+/// entry.
+fn is_own_state(module: &Module, init: InstId, is_in_entry: bool) -> bool {
+    let is_known = match module.op(init) {
+        Op::Tuple => true,
+        Op::Parameter(_) => is_in_entry,
+        _ => false,
+    };
+    is_known && module.uses(init).count() == 1
+}
+
+/// Checks whether a computation takes single elements of its parameter, and if it is the body of a
+/// loop, yields a tuple of values or the parameter itself.
+fn takes_elements(module: &Module, computation: CompId, is_body: bool) -> bool {
+    let Some(&state) = module.computation(computation).parameters().first() else { return false };
+    elements_taken(module, state).is_some()
+        && (!is_body || module.is_root(state) || makes_tuple(module, computation))
 }
 
 /// Returns the elements that decide whether a loop goes on: without them it may never end.
@@ -86,14 +103,19 @@ fn narrow(module: &Module, id: InstId, dropped: &BTreeSet<usize>, draft: &mut Dr
     let init = match module.op(id) {
         Op::While(attrs) => {
             let init = *module.operands(id).first()?;
-            narrow_tuple(module, init, dropped, draft)?;
+            let is_made = matches!(module.op(init), Op::Tuple);
+            if is_made {
+                narrow_tuple(module, init, dropped, draft)?;
+            } else {
+                draft.shapes.insert(init, shape.clone());
+            }
             for callee in [attrs.condition, attrs.body] {
                 let state = *module.computation(callee).parameters().first()?;
                 draft.shapes.insert(state, shape.clone());
                 renumber(module, state, dropped, draft, &|_| Some(Stand::Zero))?;
             }
             narrow_root(module, attrs.body, dropped, draft)?;
-            Some(module.operands(init))
+            is_made.then(|| module.operands(init))
         }
         _ => {
             for callee in module.called(id) {
@@ -159,6 +181,10 @@ fn narrow_root(
     draft: &mut Draft,
 ) -> Option<()> {
     let root = module.computation(callee).root()?;
+    if !matches!(module.op(root), Op::Tuple) {
+        // The state of a loop, which its parameter hands on.
+        return Some(());
+    }
     draft.roots.insert(callee, Root::Tuple(kept_operands(module, root, dropped)));
     Some(())
 }

@@ -48,11 +48,8 @@ pub(super) fn only_caller(
 }
 
 /// Returns the elements that instructions take of a tuple, with their numbers; `None` if the
-/// tuple is used in another way, or is a root.
+/// tuple is used in another way. The tuple may be a root.
 pub(super) fn elements_taken(module: &Module, tuple: InstId) -> Option<Vec<(InstId, usize)>> {
-    if module.is_root(tuple) {
-        return None;
-    }
     let uses = module.uses(tuple);
     uses.map(|found| match module.op(found.user) {
         Op::GetTupleElement(attrs) => Some((found.user, usize::try_from(attrs.index).ok()?)),

@@ -34,10 +34,6 @@ fn has_op(module: &Verified, opcode: Opcode) -> bool {
     !with_op(module, opcode).is_empty()
 }
 
-fn entry_has_op(module: &Verified, opcode: Opcode) -> bool {
-    module.instructions(module.entry().unwrap()).any(|id| module.opcode(id) == opcode)
-}
-
 fn entry_parameters(module: &Verified) -> usize {
     module.computation(module.entry().unwrap()).parameters().len()
 }

@@ -10,7 +10,7 @@ fn gpt2() -> Verified {
     tilewright::load(fixture::root().join("foreign/gpt2_small_step.hlo")).unwrap()
 }
 
-/// Six predicates on a training step of GPT-2 with more than a thousand instructions.
+/// Five predicates on a training step of GPT-2 with more than a thousand instructions.
 #[test]
 fn a_training_step_is_reduced_to_the_op_looked_for() {
     let module = gpt2();
@@ -18,7 +18,7 @@ fn a_training_step_is_reduced_to_the_op_looked_for() {
     for (op, most) in [
         (Opcode::Tanh, 2),
         (Opcode::Gather, 3),
-        (Opcode::Dot, 2),
+        (Opcode::Dot, 3),
         (Opcode::Select, 4),
         // An array, an init, the reduce, and the two parameters of its computation.
         (Opcode::Reduce, 5),

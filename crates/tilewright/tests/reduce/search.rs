@@ -101,7 +101,7 @@ fn the_time_can_be_over_at_once() {
     assert_eq!(found.before, found.after);
 }
 
-/// A chain of a thousand ops is cut in a logarithmic number of runs.
+/// A chain of ten thousand ops is cut in a logarithmic number of runs.
 #[test]
 fn a_long_chain_takes_few_runs() {
     use std::fmt::Write as _;
@@ -114,7 +114,7 @@ fn a_long_chain_takes_few_runs() {
     text.push('}');
     let found = reduced(&text, |module, _| has_op(module, Opcode::Tanh));
     assert_eq!(found.after.instructions, 2);
-    assert!(found.runs < 100, "{} runs", found.runs);
+    assert!(found.runs < 150, "{} runs", found.runs);
 }
 
 /// Computations that call each other twice would grow beyond all bounds if they were inlined.

@@ -72,8 +72,8 @@ ENTRY main {
     // The parameter, zero, its broadcast, the dot.
     assert_eq!(found.after.instructions, 4, "{}", found.text);
     assert!(found.text.contains("constant(0)"), "{}", found.text);
-    // Of the dims only the contracted one is small.
-    assert!(found.text.contains("f32[4,1] broadcast("), "{}", found.text);
+    // Both operands are one value, so that the dim that is summed over is as large as the others.
+    assert!(found.text.contains("f32[4,4] broadcast("), "{}", found.text);
 }
 
 fn root_value(module: &tilewright::Verified) -> Option<Literal> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::ops::shaping::{BroadcastAttrs, ParameterAttrs};
+use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{
     ArrayShape, CompId, ElementType, Extras, InstId, Literal, Module, Op, Position, Shape,
 };
@@ -267,7 +267,7 @@ impl<'a> Writer<'a> {
         if array.rank() == 0 {
             return Some(scalar);
         }
-        let op = Op::Broadcast(Box::new(BroadcastAttrs::default()));
+        let op = Op::Broadcast(Box::default());
         let name = self.fresh("filled");
         self.to.insert(Position::End(to), op, array.clone().into(), &[scalar], name).ok()
     }
@@ -287,7 +287,8 @@ impl<'a> Writer<'a> {
                     let shape = self.to.shape(id).clone();
                     let operands: Option<Vec<InstId>> =
                         self.to.operands(id).iter().map(|id| copies.get(id).copied()).collect();
-                    let name = self.fresh(&self.to.name_of(id).to_owned());
+                    let name = self.to.name_of(id).to_owned();
+                    let name = self.fresh(&name);
                     let copy =
                         self.to.insert(Position::End(to), op, shape, &operands?, name).ok()?;
                     self.to.copy_metadata(id, copy);
