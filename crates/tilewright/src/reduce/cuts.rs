@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright_interp::{Limits, Observer, Seen};
-use tilewright_ir::{Data, InstId, Literal, Module, Opcode, Shape};
+use tilewright_ir::{Data, InstId, Literal, Module, Op, Opcode, Shape};
 
 use super::draft::{Draft, Stand};
 use super::search::{Ended, Search};
@@ -66,7 +66,8 @@ pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
                 let given = given.filter(move |&parameter| fits(id, parameter)).take(1);
                 let operands = module.operands(id).iter().copied();
                 let operands = operands.filter(move |&operand| fits(id, operand));
-                operands.chain(given).map(move |value| (id, value))
+                let values = element_given(module, id).into_iter().chain(operands).chain(given);
+                values.map(move |value| (id, value))
             };
             all_instructions(module).filter(|&id| !is_leaf(module, id)).flat_map(of).collect()
         },
@@ -78,6 +79,14 @@ pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
             with_stands(module, stands, drops_unused)
         },
     )
+}
+
+/// Returns the value that an instruction takes out of a tuple that was made of it.
+fn element_given(module: &Module, id: InstId) -> Option<InstId> {
+    let Op::GetTupleElement(attrs) = module.op(id) else { return None };
+    let tuple = *module.operands(id).first()?;
+    let elements = matches!(module.op(tuple), Op::Tuple).then(|| module.operands(tuple))?;
+    elements.get(usize::try_from(attrs.index).ok()?).copied()
 }
 
 /// Puts zeros, ones or the values that the interpreter computes in place of instructions.
