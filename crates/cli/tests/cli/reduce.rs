@@ -14,9 +14,9 @@ ENTRY main {
 
 const REDUCED: &str = "HloModule m
 
-ENTRY %main (p0: f32[1]) -> f32[1] {
-  %p0 = f32[1] parameter(0)
-  ROOT %v0 = f32[1] tanh(%p0)
+ENTRY %main (y: f32[1]) -> f32[1] {
+  %y = f32[1] parameter(0)
+  ROOT %z = f32[1] tanh(%y)
 }
 ";
 
