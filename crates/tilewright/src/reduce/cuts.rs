@@ -66,7 +66,9 @@ pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
                 let given = given.filter(move |&parameter| fits(id, parameter)).take(1);
                 let operands = module.operands(id).iter().copied();
                 let operands = operands.filter(move |&operand| fits(id, operand));
-                let values = element_given(module, id).into_iter().chain(operands).chain(given);
+                let elements = elements_given(module, id).iter().copied();
+                let elements = elements.filter(move |&element| fits(id, element));
+                let values = elements.chain(operands).chain(given);
                 values.map(move |value| (id, value))
             };
             all_instructions(module).filter(|&id| !is_leaf(module, id)).flat_map(of).collect()
@@ -81,12 +83,13 @@ pub(super) fn to_operands(search: &mut Search<'_>) -> Result<bool, Ended> {
     )
 }
 
-/// Returns the value that an instruction takes out of a tuple that was made of it.
-fn element_given(module: &Module, id: InstId) -> Option<InstId> {
-    let Op::GetTupleElement(attrs) = module.op(id) else { return None };
-    let tuple = *module.operands(id).first()?;
-    let elements = matches!(module.op(tuple), Op::Tuple).then(|| module.operands(tuple))?;
-    elements.get(usize::try_from(attrs.index).ok()?).copied()
+/// Returns the values that a tuple was made of, of which an instruction takes one.
+fn elements_given(module: &Module, id: InstId) -> &[InstId] {
+    let is_taken = matches!(module.op(id), Op::GetTupleElement(_));
+    match module.operands(id) {
+        &[tuple] if is_taken && matches!(module.op(tuple), Op::Tuple) => module.operands(tuple),
+        _ => &[],
+    }
 }
 
 /// Puts zeros, ones or the values that the interpreter computes in place of instructions.
