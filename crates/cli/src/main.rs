@@ -45,6 +45,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => cmd::run::run(args),
         Command::Check(args) => cmd::check::run(args),
         Command::Diff(args) => cmd::diff::run(args),
+        Command::Reduce(args) => cmd::reduce::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
         Command::Lower(args) => cmd::lower::run(args),

@@ -180,6 +180,12 @@ pub enum Error {
     /// Two modules have different parameter or result shapes.
     #[error("the modules cannot be compared: {0}")]
     NotComparable(String),
+    /// The predicate of a reduction does not hold for the module to reduce.
+    #[error(
+        "the predicate does not hold for the module itself, as Tilewright prints it; check that \
+         the text which `tilewright convert` writes shows the failure"
+    )]
+    NotKept,
 }
 
 impl Error {

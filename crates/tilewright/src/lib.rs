@@ -186,6 +186,7 @@ mod pipeline;
 pub mod prelude;
 mod profile;
 mod recording;
+mod reduce;
 pub mod report;
 mod rules;
 mod run;
@@ -229,6 +230,7 @@ pub use pipeline::{
 };
 pub use profile::{InstructionProfile, Profile, Profiler};
 pub use recording::{check_recording, recorded_devices};
+pub use reduce::{Candidate, Ended, ReduceOptions, ReduceStep, ReducedSize, Reduction, reduce};
 pub use rules::{RuleTrial, try_rule};
 pub use run::{
     Inputs, RunOptions, devices_of, elements, outputs_to_npz, random_inputs, read_infeed,

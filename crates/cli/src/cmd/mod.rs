@@ -8,6 +8,7 @@ pub(crate) mod lower;
 pub(crate) mod ops;
 pub(crate) mod opt;
 pub(crate) mod passes;
+pub(crate) mod reduce;
 pub(crate) mod run;
 pub(crate) mod targets;
 pub(crate) mod verify;

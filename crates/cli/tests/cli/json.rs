@@ -446,3 +446,22 @@ fn lists() {
     assert_keys(&targets, &["default", "targets"]);
     assert!(targets["targets"][0]["lanes"].is_u64());
 }
+
+#[test]
+fn reduce() {
+    let input = group_norm();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.hlo");
+    let args = ["--keep", "grep -q 'rsqrt(' {}", "--max-runs", "20", "-o", out.to_str().unwrap()];
+    let args = ["reduce", input.to_str().unwrap(), "--json"].into_iter().chain(args);
+    let report = tilewright(args).ok().stdout_json();
+    assert_keys(&report, &["before", "after", "runs", "seconds", "ended", "output"]);
+    for key in ["before", "after"] {
+        let keys = ["ops", "instructions", "elements", "text"];
+        assert_keys(&report[key], &keys);
+        assert!(keys.iter().all(|of| report[key][of].is_u64()), "{report}");
+    }
+    assert!(report["runs"].as_u64().unwrap() <= 20 && report["seconds"].is_f64());
+    assert_eq!(report["ended"], "max_runs");
+    assert_eq!(report["output"], out.to_str().unwrap());
+}

@@ -9,9 +9,11 @@ use crate::common::{add_constant, command, file, group_norm, model, tilewright, 
 fn help_and_version() {
     assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
     assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
-    for verb in
-        ["opt", "run", "check", "diff", "verify", "cost", "convert", "passes", "ops", "targets"]
-    {
+    let verbs = [
+        "opt", "run", "check", "diff", "reduce", "verify", "cost", "convert", "passes", "ops",
+        "targets",
+    ];
+    for verb in verbs {
         assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
     }
 }

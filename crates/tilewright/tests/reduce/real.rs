@@ -1,0 +1,47 @@
+//! Training steps of real models, and a rewrite that is wrong.
+
+use tilewright::ir::{Opcode, Verified};
+use tilewright::{Candidate, ReduceOptions};
+use tilewright_testkit::fixture;
+
+use crate::{has_op, with_op};
+
+fn gpt2() -> Verified {
+    tilewright::load(fixture::root().join("foreign/gpt2_small_step.hlo")).unwrap()
+}
+
+/// Five predicates on a training step of GPT-2 with more than a thousand instructions.
+#[test]
+fn a_training_step_is_reduced_to_the_op_looked_for() {
+    let module = gpt2();
+    assert!(module.instruction_count() > 1_000);
+    for (op, most) in [
+        (Opcode::Tanh, 2),
+        (Opcode::Gather, 3),
+        (Opcode::Dot, 3),
+        (Opcode::Select, 4),
+        // An array, an init, the reduce, and the two parameters of its computation.
+        (Opcode::Reduce, 5),
+    ] {
+        let keep = |candidate: &Candidate<'_>| has_op(candidate.module, op);
+        let found = tilewright::reduce(&module, &ReduceOptions::default(), &keep).unwrap();
+        assert!(found.after.instructions <= most, "{op}:\n{}", found.text);
+        assert!(found.runs < 400, "{op}: {} runs", found.runs);
+    }
+}
+
+/// An exponential that is divided by its own sum: the softmax.
+#[test]
+fn a_pattern_of_several_ops_is_found() {
+    let keep = |candidate: &Candidate<'_>| {
+        let module = candidate.module;
+        with_op(module, Opcode::Divide).iter().any(|&id| {
+            let operands = module.operands(id);
+            module.opcode(operands[0]) == Opcode::Exp
+                && module.opcode(operands[1]) == Opcode::Broadcast
+        })
+    };
+    let found = tilewright::reduce(&gpt2(), &ReduceOptions::default(), &keep).unwrap();
+    // x, exponential, a broadcast of something, divide.
+    assert!(found.after.instructions <= 5, "{}", found.text);
+}
