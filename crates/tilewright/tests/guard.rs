@@ -38,6 +38,9 @@ fn rewrites_that_change_results_are_left_out() {
     assert!(remedies.is_sorted_by_key(|&remedy| remedy == Remedy::Everything), "{remedies:?}");
     let note = blamed[0].note.as_ref().unwrap();
     let message = blamed[0].to_string();
-    assert!(message.contains(&note.place) && message.contains("so it was left out"), "{message}");
+    assert!(
+        message.contains(&note.place.text) && message.contains("so it was left out"),
+        "{message}"
+    );
     assert!(check(&module, &optimized.module, &exact).unwrap().equal());
 }

@@ -114,9 +114,11 @@ ENTRY main {
     let found = reduced(text, |module, _| {
         let value = root_value(module);
         let leaves = value.as_ref().map(Literal::leaves).unwrap_or_default();
-        leaves.iter().any(|leaf| match leaf.as_array().map(|array| array.data()) {
-            Some(Data::F32(values)) => values.iter().any(|value| value.is_nan()),
-            _ => false,
+        leaves.iter().any(|leaf| {
+            match leaf.as_array().map(tilewright::prelude::ArrayLiteral::data) {
+                Some(Data::F32(values)) => values.iter().any(|value| value.is_nan()),
+                _ => false,
+            }
         })
     });
     // The log of a parameter: normal numbers are negative every other time.
@@ -134,8 +136,9 @@ ENTRY main {
   ROOT d = f32[64,64] exponential(c)
 }";
     let found = reduced(text, |module, _| {
-        let elements =
-            |&id: &_| module.array_shape(id).and_then(|shape| shape.num_elements()).unwrap();
+        let elements = |&id: &_| {
+            module.array_shape(id).and_then(tilewright::prelude::ArrayShape::num_elements).unwrap()
+        };
         with_op(module, Opcode::Dot).iter().any(|id| elements(id) > 100)
     });
     assert_eq!(found.after.instructions, 3, "{}", found.text);
