@@ -42,7 +42,7 @@ fn opt() {
     let both = ["peak_live_bytes", "memory_sweeps"];
     assert!(report["caveat"].is_null() && report["traffic"].is_null());
     let figures = ["before", "after", "traffic", "caveat"];
-    let rest = ["passes", "stopped", "unchanged", "notes", "left_out"];
+    let rest = ["passes", "stopped", "unchanged", "notes", "left_out", "explanation"];
     assert_keys(&report, &[figures.as_slice(), &rest, &both].concat());
     for key in both {
         let [before, after] = report[key].as_array().unwrap().as_slice() else { panic!("{key}") };
@@ -59,7 +59,7 @@ fn opt() {
         assert!(pass["name"].is_string() && pass["changes"].is_u64() && pass["ms"].is_f64());
     }
     for note in report["notes"].as_array().unwrap() {
-        assert_keys(note, &["pass", "verdict", "place", "text"]);
+        assert_keys(note, &["pass", "verdict", "place", "text", "op_name", "source"]);
         assert!(note["verdict"] == "rewritten" || note["verdict"] == "left");
     }
 }
