@@ -10,4 +10,5 @@ mod evaluation;
 mod files;
 mod json;
 mod observation;
+mod shell;
 mod verbs;
