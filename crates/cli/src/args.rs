@@ -8,6 +8,9 @@ use tilewright::interp::Devices;
 use tilewright::lower::Strategy;
 use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
+use crate::io::Output;
+use crate::shell::Shell;
+
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
 /// IN is a file of HLO text, StableHLO text, a proto in binary or text form, a profile, gzip of one
@@ -21,6 +24,8 @@ use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) shell: Shell,
     /// The verb.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -51,15 +56,20 @@ pub(crate) enum Command {
     Passes(PassNames),
     /// List the ops of HLO
     Ops(Listing),
-    /// List the built-in targets
-    Targets(Listing),
+    /// List the built-in targets, or write a file to make one's own from
+    Targets(Targets),
+    /// Write the script with which a shell completes the command
+    Completions(Completions),
+    /// Write the manual
+    Man(Man),
 }
 
 /// The stream of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
+    File(PathBuf),
 }
 
 impl Command {
@@ -69,17 +79,41 @@ impl Command {
         let (json, stream) = match self {
             Self::Opt(args) => (args.json, Stream::Stderr),
             Self::Run(args) => (args.json, Stream::Stderr),
-            Self::Check(args) => (args.json, Stream::Stdout),
+            Self::Check(args) => (args.json, args.output.stream()),
             Self::Diff(args) => (args.json, Stream::Stdout),
             Self::Reduce(args) => (args.json, args.stream()),
-            Self::Verify(args) => (args.json, Stream::Stdout),
-            Self::Cost(args) => (args.json, Stream::Stdout),
-            Self::Lower(args) => (args.json, Stream::Stdout),
-            Self::Passes(args) => (args.list.json, Stream::Stdout),
-            Self::Ops(args) | Self::Targets(args) => (args.json, Stream::Stdout),
-            Self::Convert(_) => return None,
+            Self::Verify(args) => (args.json, args.output.stream()),
+            Self::Cost(args) => (args.json, args.output.stream()),
+            Self::Lower(args) => (args.json, args.output.stream()),
+            Self::Passes(args) => (args.list.json, args.list.output.stream()),
+            Self::Ops(args) => (args.json, args.output.stream()),
+            Self::Targets(args) => (args.list.json, args.list.output.stream()),
+            Self::Convert(_) | Self::Completions(_) | Self::Man(_) => return None,
         };
         json.then_some(stream)
+    }
+}
+
+/// Where the result goes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Destination {
+    /// Write here instead of stdout
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Returns the file or stdout.
+    pub(crate) fn sink(&self) -> Output {
+        Output::of(self.output.clone())
+    }
+
+    /// Returns the stream of a report that goes there.
+    fn stream(&self) -> Stream {
+        match self.sink() {
+            Output::Stdout => Stream::Stdout,
+            Output::File(path) => Stream::File(path),
+        }
     }
 }
 
@@ -315,8 +349,8 @@ pub(crate) struct Opt {
     /// being made; `all` adds every rewrite that was made or left
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "layers")]
     pub(crate) explain: Option<Explain>,
-    /// Write the module before, and after every pass that changed it, into
-    /// this folder
+    /// Write the module before, and after every pass that changed it, into a new folder in this
+    /// one, with the number of the run and the name of the module
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_dir: Option<PathBuf>,
     /// Stop after this many rewrites, to find the one that matters
@@ -438,6 +472,8 @@ pub(crate) struct Check {
     pub(crate) devices: DeviceCount,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Give the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -520,6 +556,8 @@ pub(crate) struct Verify {
     /// The modules: files of HLO text or proto, folders of dumps, or `-` for stdin
     #[arg(value_name = "IN", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Give the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -533,6 +571,8 @@ pub(crate) struct Cost {
     /// The machine: a built-in name (see `tilewright targets`) or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Give the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -557,6 +597,8 @@ pub(crate) struct Lower {
     /// side
     #[arg(long)]
     pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Give the kernels or plans as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -584,9 +626,46 @@ pub(crate) struct PassNames {
     pub(crate) list: Listing,
 }
 
-/// `tilewright ops` and `targets`.
+/// `tilewright targets`.
+#[derive(Debug, Args)]
+pub(crate) struct Targets {
+    /// The target to write a TOML file for: every key with its meaning and its value, to change
+    /// those that differ [default: a list of all targets]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Write a TOML file, as is done without --json
+    #[arg(long, requires = "name", conflicts_with = "json")]
+    pub(crate) toml: bool,
+    #[command(flatten)]
+    pub(crate) list: Listing,
+}
+
+/// `tilewright completions`.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+    #[command(flatten)]
+    pub(crate) output: Destination,
+}
+
+/// `tilewright man`.
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The verb whose page is written to stdout [default: the page of `tilewright`]
+    #[arg(value_name = "VERB")]
+    pub(crate) verb: Option<String>,
+    /// Write all pages, one for each verb, into this folder
+    #[arg(short, long, value_name = "DIR", conflicts_with = "verb")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `tilewright ops`, and what other lists share with it.
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Give the list as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
@@ -14,6 +15,7 @@ use tilewright::ir::Literal;
 use tilewright::{Emit, Error, Loaded};
 
 use crate::args::Cli;
+use crate::{progress, shell};
 
 /// Returns the path that means stdin or stdout.
 fn is_dash(path: &Path) -> bool {
@@ -37,6 +39,25 @@ pub(crate) fn load(path: &Path) -> Result<Loaded, Error> {
 
 /// Reads a module from a file, a folder or stdin.
 pub(crate) fn load_quietly(path: &Path) -> Result<Loaded, Error> {
+    let start = Instant::now();
+    let loaded = if is_dash(path) {
+        // Whoever types at a terminal is not disturbed.
+        load_module(path)
+    } else {
+        progress::shown(|| Some("reading".into()), || load_module(path))
+    }?;
+    let all = start.elapsed();
+    match loaded.verify_time {
+        Some(verified) => {
+            progress::tell_time("read", all.saturating_sub(verified));
+            progress::tell_time("verify", verified);
+        }
+        None => progress::tell_time("read and verify", all),
+    }
+    Ok(loaded)
+}
+
+fn load_module(path: &Path) -> Result<Loaded, Error> {
     if is_dash(path) {
         let mut bytes = Vec::new();
         io::stdin()
@@ -55,7 +76,7 @@ pub(crate) fn infeed(path: Option<&Path>) -> Result<Vec<Literal>, Error> {
 }
 
 /// The destination of a result.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Stdout,
     File(PathBuf),
@@ -82,12 +103,12 @@ impl Output {
 
     /// Writes all bytes. A file is replaced at once or not at all.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
-        match self {
+        progress::timed("write", || match self {
             Self::Stdout => to_stdout(bytes),
             Self::File(path) => {
                 replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
             }
-        }
+        })
     }
 }
 
@@ -151,26 +172,17 @@ pub(crate) fn to_stderr(text: &str) {
 
 /// Warns of unexpected results that are no errors, a line each.
 pub(crate) fn warn(warnings: &[String]) {
-    to_stderr(&warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>());
+    if shell::notes() {
+        let lines = warnings.iter().map(|warning| format!("warning: {warning}\n"));
+        to_stderr(&lines.collect::<String>());
+    }
 }
 
 /// Says what is worth knowing on stderr.
 pub(crate) fn note(text: &str) {
-    to_stderr(&format!("note: {text}\n"));
-}
-
-/// Checks whether diagnostics may be coloured: on a terminal, unless NO_COLOR is set.
-pub(crate) fn colours() -> bool {
-    io::stderr().is_terminal() && may_colour()
-}
-
-/// Checks whether results may be coloured, likewise.
-pub(crate) fn result_colours() -> bool {
-    io::stdout().is_terminal() && may_colour()
-}
-
-fn may_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    if shell::notes() {
+        to_stderr(&format!("note: {text}\n"));
+    }
 }
 
 /// Returns a report as text or as JSON, ended by a newline.

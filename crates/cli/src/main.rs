@@ -1,16 +1,18 @@
 //! The `tilewright` command: thin verbs over the `tilewright` library.
 //!
 //! [`args`] defines the command line, [`cmd`] has a file for each verb, [`io`] reads and
-//! writes, [`report`] makes tables for people, [`progress`] shows the progress of a long
-//! evaluation. Each verb returns an exit code. An error becomes a diagnostic on stderr and the
-//! exit code 1, or 3 if a module could not be evaluated, or 2 if modules could not be compared by
-//! `diff`.
+//! writes, [`dump`] writes the module after each pass, [`shell`] has the options of all verbs,
+//! [`report`] makes tables for people, [`progress`] shows the progress of long work. Each verb
+//! returns an exit code. An error becomes a diagnostic on stderr and the exit code 1, or 3 if a
+//! module could not be evaluated, or 2 if modules could not be compared by `diff`.
 
 mod args;
 mod cmd;
+mod dump;
 mod io;
 mod progress;
 mod report;
+mod shell;
 
 use std::process::ExitCode;
 
@@ -24,9 +26,10 @@ use tilewright::report::{ErrorReport, ErrorSummary};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let command = args::Cli::parse().command;
+    let args::Cli { shell, command } = args::Cli::parse();
     let json = command.json();
     let is_diff = matches!(command, Command::Diff(_));
+    shell.apply(json.as_ref());
     run(command).unwrap_or_else(|error| {
         tell(&error, json);
         match error.downcast_ref::<tilewright::Error>() {
@@ -53,6 +56,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Passes(args) => cmd::passes::run(args),
         Command::Ops(args) => cmd::ops::run(args),
         Command::Targets(args) => cmd::targets::run(args),
+        Command::Completions(args) => cmd::completions::run(args),
+        Command::Man(args) => cmd::man::run(args),
     }
 }
 
@@ -65,6 +70,11 @@ fn tell(error: &anyhow::Error, json: Option<Stream>) {
             io::to_stderr(&describe(error));
             // If this fails, the error cannot be reported.
             let _ = io::to_stdout(as_json(error).as_bytes());
+        }
+        Some(Stream::File(path)) => {
+            io::to_stderr(&describe(error));
+            // It may be the file that cannot be written: the error is on stderr.
+            let _ = io::Output::File(path).write(as_json(error).as_bytes());
         }
     }
 }
@@ -83,7 +93,7 @@ fn as_json(error: &anyhow::Error) -> String {
 /// Returns an error as people read it.
 fn describe(error: &anyhow::Error) -> String {
     match error.downcast_ref::<tilewright::Error>() {
-        Some(error) => error.render(io::colours()),
+        Some(error) => error.render(shell::colours()),
         None => format!("error: {error:#}\n"),
     }
 }

@@ -1,16 +1,18 @@
-//! Shows the progress of long work in a line on stderr.
+//! Shows the progress of long work in a line on stderr, and tells the time of each stage.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tilewright::interp::Progress;
 use tilewright::ir::Module;
-use tilewright::report::{count, shortened};
+use tilewright::report::count;
 
-use crate::io;
+use crate::{io, shell};
 
 /// An evaluation that may take long.
 pub(crate) struct Watched<'a> {
@@ -18,38 +20,49 @@ pub(crate) struct Watched<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-/// Shorter work is not reported.
+/// Shorter work is not shown.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time between updates of the line on a terminal.
-const REFRESH: Duration = Duration::from_secs(1);
-/// The time between lines if stderr is no terminal.
-const REPORT: Duration = Duration::from_secs(10);
+/// The time between two questions for the line.
+const REFRESH: Duration = Duration::from_millis(200);
 
-/// Does work, and meanwhile writes the text of `line` about its progress, if there is one.
+/// Does the work of a stage. `-v` tells the time that it took; its name is shown on a terminal if it
+/// takes long.
+pub(crate) fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+    timed(name, || shown(|| Some(name.into()), work))
+}
+
+/// Does the work of a stage, and tells the time that it took with `-v`.
+pub(crate) fn timed<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    tell_time(name, start.elapsed());
+    result
+}
+
+/// Tells the time of a stage with `-v`.
+pub(crate) fn tell_time(name: &str, time: Duration) {
+    if shell::timings() {
+        io::to_stderr(&format!("{name}: {:.3} ms\n", time.as_secs_f64() * 1e3));
+    }
+}
+
+/// Does work, and meanwhile shows the text of `line` about its progress, if there is one: on a
+/// terminal alone, and only after a second.
 pub(crate) fn shown<T>(
-    mut line: impl FnMut() -> Option<String> + Send,
+    line: impl FnMut() -> Option<Cow<'static, str>> + Send,
     work: impl FnOnce() -> T,
 ) -> T {
-    let terminal = std::io::stderr().is_terminal();
+    if !shell::progress() || !std::io::stderr().is_terminal() {
+        return work();
+    }
     thread::scope(|scope| {
         let (done, ended) = channel::<()>();
-        // If the thread cannot be started, nothing is written.
+        // If the thread cannot be started, nothing is shown.
         let teller = thread::Builder::new().spawn_scoped(scope, move || {
-            let mut wait = if terminal { PATIENCE } else { REPORT };
-            let mut is_written = false;
-            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                wait = if terminal { REFRESH } else { REPORT };
-                if let Some(line) = line() {
-                    is_written = true;
-                    io::to_stderr(&if terminal {
-                        format!("{ERASE}{}", shortened(&line))
-                    } else {
-                        line + "\n"
-                    });
-                }
-            }
-            if terminal && is_written {
-                io::to_stderr(ERASE);
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let bar = bar();
+                show(&bar, line, || ended.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout));
+                bar.finish_and_clear();
             }
         });
         let end = End(done);
@@ -63,16 +76,40 @@ pub(crate) fn shown<T>(
     })
 }
 
-/// Ends the telling, however the work ends.
+/// Ends the showing, however the work ends.
 struct End(#[expect(dead_code, reason = "to be dropped")] Sender<()>);
 
-/// Goes back to the beginning of the line and clears it.
-const ERASE: &str = "\r\x1b[2K";
+/// Returns a line on stderr, cut to the terminal, with the time that has gone by.
+fn bar() -> ProgressBar {
+    let target = ProgressDrawTarget::stderr();
+    let bar = ProgressBar::with_draw_target(None, target).with_elapsed(PATIENCE);
+    match ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Shows the text of `line` as long as the work goes on.
+fn show(
+    bar: &ProgressBar,
+    mut line: impl FnMut() -> Option<Cow<'static, str>>,
+    goes_on: impl Fn() -> bool,
+) {
+    loop {
+        if let Some(line) = line() {
+            bar.set_message(line);
+            bar.tick();
+        }
+        if !goes_on() {
+            return;
+        }
+    }
+}
 
 /// Returns the progress of the evaluation that made the most steps since the last time.
 pub(crate) fn of_evaluations<'a>(
     watched: &'a [Watched<'a>],
-) -> impl FnMut() -> Option<String> + Send + 'a {
+) -> impl FnMut() -> Option<Cow<'static, str>> + Send + 'a {
     let mut before = vec![0; watched.len()];
     move || {
         let mut busiest: Option<(u64, &Watched<'_>)> = None;
@@ -84,7 +121,7 @@ pub(crate) fn of_evaluations<'a>(
                 busiest = Some((made, watched));
             }
         }
-        busiest.map(|(_, watched)| of_evaluation(watched))
+        busiest.map(|(_, watched)| of_evaluation(watched).into())
     }
 }
 
@@ -101,6 +138,8 @@ fn of_evaluation(watched: &Watched<'_>) -> String {
 pub(crate) struct Passes {
     /// The number of passes that changed the module, and the last of them.
     changed: Mutex<(u64, &'static str)>,
+    /// The evaluations of `--check`, before and after.
+    pub(crate) evaluations: [Progress; 2],
 }
 
 impl Passes {
@@ -110,13 +149,50 @@ impl Passes {
         *changed = (changed.0.saturating_add(1), name);
     }
 
-    /// Returns how often passes changed the module so far.
-    pub(crate) fn line(&self) -> String {
+    /// Returns how often passes changed the module so far, and how far the check is.
+    pub(crate) fn line(&self) -> Cow<'static, str> {
+        let steps = self.evaluations.iter().map(Progress::steps).fold(0, u64::saturating_add);
+        let checking =
+            if steps > 0 { format!(", checking: {} steps", count(steps)) } else { String::new() };
         match *self.changed.lock().unwrap_or_else(PoisonError::into_inner) {
-            (0, _) => "optimising".to_owned(),
+            (0, _) => format!("optimising{checking}").into(),
             (passes, last) => {
-                format!("optimising: runs of passes so far: {}, the last `{last}`", count(passes))
+                let passes = count(passes);
+                format!("optimising: runs of passes so far: {passes}, the last `{last}`{checking}")
+                    .into()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use indicatif::{InMemoryTerm, ProgressBar, ProgressDrawTarget};
+
+    use super::{bar, show};
+
+    #[test]
+    fn a_line_is_shown_until_the_work_ends() {
+        let term = InMemoryTerm::new(3, 40);
+        let bar = bar();
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(term.clone())));
+        let turns = Cell::new(0);
+        let next = || {
+            turns.set(turns.get() + 1);
+            Some(format!("turn {}: {}", turns.get(), "long ".repeat(20)).into())
+        };
+        let seen = Cell::new(String::new());
+        show(&bar, next, || {
+            seen.set(term.contents());
+            turns.get() < 3
+        });
+        let seen = seen.take();
+        // One line, no wider than the terminal.
+        assert!(seen.contains("1s turn 3: long"), "{seen}");
+        assert!(seen.lines().count() == 1 && seen.chars().count() <= 40, "{seen}");
+        ProgressBar::finish_and_clear(&bar);
+        assert_eq!(term.contents(), "");
     }
 }

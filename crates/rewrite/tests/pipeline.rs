@@ -141,6 +141,8 @@ fn unknown_passes_are_named() {
     assert_eq!(name, "no-such-pass");
     let message = OptimizeError::UnknownPass(name).to_string();
     assert_eq!(message, "there is no pass `no-such-pass`; `tilewright passes` lists them");
+    let message = OptimizeError::UnknownPass("DEC".to_owned()).to_string();
+    assert!(message.starts_with("there is no pass `DEC` (did you mean `dce`?); "), "{message}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tilewright_ir::similar;
 use toml::{Spanned, Value};
 
 use crate::rule::shorten;
@@ -53,6 +54,9 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The key that names the built-in target from which a file inherits the keys that it leaves out.
+pub(crate) const BASE: &str = "base";
+
 /// Largest number of problems that are shown.
 const SHOWN: usize = 32;
 
@@ -83,25 +87,46 @@ fn line(text: &str, at: usize) -> usize {
 }
 
 impl Target {
-    /// Reads a target file. Every key is required; unknown ones are errors.
+    /// Reads a target file. Keys that it leaves out are those of the built-in target that its key
+    /// `base` names. Without `base`, every key is required. Unknown keys are errors.
     ///
     /// # Errors
     /// Returns an error if the text is not TOML. Otherwise returns all errors in it: keys that
-    /// are unknown or missing, values of the wrong type, numbers that make no sense.
+    /// are unknown or missing, values of the wrong type, numbers that make no sense, a `base` that
+    /// is not built in.
     pub fn from_toml(text: &str) -> Result<Self, TargetError> {
-        let entries: BTreeMap<Spanned<String>, Value> =
+        let mut entries: BTreeMap<Spanned<String>, Value> =
             toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))?;
+        let base = entries.remove_entry(BASE);
+        let (inherited, bad_base) = match &base {
+            None => (toml::Table::new(), None),
+            Some((key, value)) => match inherited(value) {
+                Ok(table) => (table, None),
+                Err(message) => {
+                    (toml::Table::new(), Some(problem(Some(line(text, key.span().start)), message)))
+                }
+            },
+        };
         let mut found: Vec<(usize, &str, &Value)> = entries
             .iter()
             .map(|(key, value)| (key.span().start, key.get_ref().as_str(), value))
             .collect();
         found.sort_unstable_by_key(|&(at, ..)| at);
-        let problems = problems(&found, |at| Some(line(text, at)));
-        if problems.is_empty() {
-            toml::from_str(text).map_err(|error| TargetError::syntax(text, &error))
-        } else {
-            Err(TargetError::Problems(problems))
+        let given = inherited.iter().filter(|(key, _)| !entries.contains_key(key.as_str()));
+        found.extend(given.map(|(key, value)| (INHERITED, key.as_str(), value)));
+        let line = |at| (at != INHERITED).then(|| line(text, at));
+        let mut problems = problems(&found, line);
+        if let Some(bad_base) = bad_base {
+            // Nothing is known of the keys that are left out.
+            problems.retain(|problem| problem.line.is_some());
+            problems.insert(0, bad_base);
         }
+        if !problems.is_empty() {
+            return Err(TargetError::Problems(problems));
+        }
+        let table: toml::Table =
+            found.iter().map(|&(_, key, value)| (key.to_owned(), value.clone())).collect();
+        table.try_into().map_err(|error| TargetError::syntax(text, &error))
     }
 
     /// Checks a target whose fields were set by hand.
@@ -115,6 +140,24 @@ impl Target {
         let problems = problems(&found, |_| None);
         if problems.is_empty() { Ok(()) } else { Err(TargetError::Problems(problems)) }
     }
+}
+
+/// The place of a key that a file inherits.
+const INHERITED: usize = usize::MAX;
+
+/// Returns the keys of a built-in target, or what is wrong with its name.
+fn inherited(name: &Value) -> Result<toml::Table, String> {
+    let target = match name.as_str() {
+        Some(name) => Target::builtin(name),
+        None => return Err(format!("`{BASE}` is no string; give the name of a built-in target")),
+    };
+    let target = target.map_err(|error| match error {
+        TargetError::Unknown { name, known } => {
+            format!("`{BASE}` is \"{name}\"; give the name of a built-in target: {known}")
+        }
+        error => error.to_string(),
+    })?;
+    toml::Table::try_from(target).map_err(|error| error.to_string())
 }
 
 fn problem(line: Option<usize>, message: String) -> Problem {
@@ -142,7 +185,10 @@ fn problems(
     problems.extend(packs_wide(found).map(|(at, message)| problem(line(at), message)));
     for key in Target::KEYS {
         if !found.iter().any(|(_, k, _)| k == key) {
-            problems.push(problem(None, format!("`{key}` is missing; every key is required")));
+            problems.push(problem(
+                None,
+                format!("`{key}` is missing; give it, or a `{BASE}` to inherit from"),
+            ));
         }
     }
     problems
@@ -164,26 +210,9 @@ fn packs_wide(found: &[(usize, &str, &Value)]) -> Option<(usize, String)> {
 
 fn unknown_key(key: &str, suggest: bool) -> String {
     let known = if suggest { Target::KEYS } else { &[] };
-    let near = known.iter().map(|known| (distance(key, known), known)).min();
-    let advice = match near {
-        Some((1..=3, known)) => format!("did you mean `{known}`?"),
-        _ => "remove it".to_owned(),
+    let advice = match similar(key, known.iter().copied().chain([BASE])) {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => "remove it".to_owned(),
     };
     format!("`{}` is no key of a target; {advice}", shorten(key))
-}
-
-/// Returns the number of characters to insert, delete or replace to turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    const LONGEST: usize = 64;
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(LONGEST).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -48,6 +48,7 @@ mod physical;
 mod reshape;
 mod rule;
 mod target;
+mod template;
 
 pub use file::{Problem, TargetError};
 pub use footprint::Footprint;

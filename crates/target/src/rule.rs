@@ -44,7 +44,8 @@ impl Rule {
         (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
     }
 
-    fn wanted(self) -> String {
+    /// Returns the valid values, as the end of a sentence.
+    pub(crate) fn wanted(self) -> String {
         match self {
             Self::Text => "a string that is not empty".to_owned(),
             Self::Alignment => "\"none\" or \"tiles\"".to_owned(),

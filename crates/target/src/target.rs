@@ -9,10 +9,10 @@ use crate::rule::Rule;
 /// Declares [`Target`]: one row per key of a target file, with what the key
 /// means, its type and the values it accepts.
 macro_rules! target {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $rule:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $rule:expr;)*) => {
         /// A vector machine, as far as costs depend on it.
         ///
-        /// Every key of a target file is a field here. Units and sources of
+        /// Every key of a target file but `base` is a field here. Units and sources of
         /// the numbers are in `docs/targets.md`. [`Target::check`] holds for
         /// every target that [`Target::from_toml`] and [`Target::builtin`]
         /// return; call it after changing fields.
@@ -20,15 +20,18 @@ macro_rules! target {
         #[serde(deny_unknown_fields)]
         #[non_exhaustive]
         pub struct Target {
-            $($(#[$doc])* pub $name: $type,)*
+            $($(#[doc = $doc])* pub $name: $type,)*
         }
 
         impl Target {
-            /// Every key of a target file; all are required.
+            /// Every key of a target file. All are required in a file without `base`.
             pub const KEYS: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// The values that a key accepts, in the order of [`Self::KEYS`].
             pub(crate) const RULES: &'static [Rule] = &[$($rule),*];
+
+            /// The lines that say what a key means, in the order of [`Self::KEYS`].
+            pub(crate) const MEANINGS: &'static [&'static [&'static str]] = &[$(&[$($doc),*]),*];
         }
     };
 }
@@ -72,7 +75,7 @@ target! {
     /// Vectors stored to vector memory per cycle.
     store_slots: u32 = Rule::Count(1 << 10);
     /// Cycles to move one row of a vector to another place: rotate its lanes,
-    /// merge it under a mask. See [`Target::realign_cycles`].
+    /// merge it under a mask. Realigning a vector moves each of its `sublanes` rows.
     lane_move_cycles: f64 = Rule::Cost;
     /// Cycles per vector of a reshape or transpose that moves nothing inside vectors. It is no
     /// work, but it ties the layouts on both sides together, or splits a loop in two, which can
@@ -138,6 +141,12 @@ const BUILTIN: &[(&str, &str)] = &[
     ("tpu-like", include_str!("builtin/tpu-like.toml")),
 ];
 
+/// Returns the file of the built-in target of this name.
+pub(crate) fn builtin_text(name: &str) -> Result<&'static str, TargetError> {
+    let found = BUILTIN.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text).ok_or_else(|| TargetError::unknown(name))
+}
+
 impl Target {
     /// Returns the bytes of the largest array that stays in vector memory between its producer
     /// and its readers.
@@ -158,10 +167,7 @@ impl Target {
     /// # Errors
     /// Returns an error if no built-in target has this name; the message lists their names.
     pub fn builtin(name: &str) -> Result<Self, TargetError> {
-        match BUILTIN.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => Self::from_toml(text),
-            None => Err(TargetError::unknown(name)),
-        }
+        Self::from_toml(builtin_text(name)?)
     }
 
     /// Bytes of a vector.

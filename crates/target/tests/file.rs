@@ -121,14 +121,83 @@ fn unknown_and_missing_keys_are_all_named() {
         with("lanes = 128", "lane = 128\nclock_ghz = 1.5"),
         "line 6: `lane` is no key of a target; did you mean `lanes`?\n\
          line 7: `clock_ghz` is no key of a target; remove it\n\
-         `lanes` is missing; every key is required"
+         `lanes` is missing; give it, or a `base` to inherit from"
     );
     assert!(
         with("vector_registers", "vector_register").contains("did you mean `vector_registers`?")
     );
     let all = error("");
     assert_eq!(all.lines().count(), Target::KEYS.len());
-    assert!(all.starts_with("`name` is missing; every key is required\n`description`"), "{all}");
+    assert!(
+        all.starts_with("`name` is missing; give it, or a `base` to inherit from\n`description`"),
+        "{all}"
+    );
+}
+
+#[test]
+fn a_file_inherits_what_it_leaves_out() {
+    let mine = Target::from_toml("base = \"cpu\"\nname = \"mine\"\nlanes = 16\n").unwrap();
+    let mut cpu = Target::builtin("cpu").unwrap();
+    assert_eq!((cpu.lanes, mine.lanes), (8, 16));
+    (cpu.name, cpu.lanes) = ("mine".to_owned(), 16);
+    assert_eq!(mine, cpu);
+    // `base` may stand anywhere, and is no field of a target.
+    let last = Target::from_toml(&format!("{TPU}base = \"cpu\"\n")).unwrap();
+    assert_eq!(last, Target::builtin("tpu-like").unwrap());
+}
+
+#[test]
+fn errors_of_files_that_inherit() {
+    assert_eq!(
+        error("lanes = 4\nbase = \"gpu\"\n"),
+        "line 2: `base` is \"gpu\"; give the name of a built-in target: `cpu`, `linear`, \
+         `mlu-like`, `tpu-like`"
+    );
+    assert_eq!(
+        error("base = 1\nlanes = 0"),
+        "line 1: `base` is no string; give the name of a built-in target\n\
+         line 2: `lanes` is 0; give a whole number from 1 to 65536"
+    );
+    assert_eq!(
+        error("bose = \"cpu\"").lines().next().unwrap(),
+        "line 1: `bose` is no key of a target; did you mean `base`?"
+    );
+    // One of the two keys is inherited.
+    let packed = "; give no more than `lane_bits`, which is";
+    assert_eq!(
+        error("base = \"cpu\"\npack_min_bits = 64"),
+        format!("line 2: `pack_min_bits` is 64{packed} 32")
+    );
+}
+
+/// A template is the target that it is made from, and so it is with every key uncommented.
+#[test]
+fn templates_load_to_their_target() {
+    for name in Target::builtin_names() {
+        let target = Target::builtin(name).unwrap();
+        let template = Target::template(name).unwrap();
+        assert_eq!(Target::from_toml(&template).unwrap(), target);
+        let is_key =
+            |line: &str| Target::KEYS.iter().any(|key| line.starts_with(&format!("#{key} = ")));
+        let lines = template.lines().filter(|line| !line.starts_with("base"));
+        let full: String = lines
+            .map(|line| if is_key(line) { &line[1..] } else { line })
+            .collect::<Vec<_>>()
+            .join("\n");
+        assert_eq!(Target::from_toml(&full).unwrap(), target, "{full}");
+        // A single key that is uncommented counts.
+        let one = template.replace("#lanes = ", "lanes = 1");
+        assert_ne!(Target::from_toml(&one).unwrap().lanes, target.lanes);
+    }
+    let linear = Target::template("linear").unwrap();
+    assert!(
+        linear.contains(
+            "\n\n# Vectors loaded from vector memory per cycle.\n\
+             # Give a whole number from 1 to 1024.\n#load_slots = 2\n\n"
+        ),
+        "{linear}"
+    );
+    assert!(Target::template("gpu").unwrap_err().to_string().contains("`mlu-like`"));
 }
 
 #[test]

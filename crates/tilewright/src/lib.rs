@@ -226,7 +226,7 @@ pub use module::{
 };
 pub use pipeline::{
     Evaluate, FloatMode, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection,
-    Pipeline, Report, StopReason, optimize, passes, pipeline, target,
+    Pipeline, Report, StopReason, optimize, passes, pipeline, target, target_template,
 };
 pub use profile::{InstructionProfile, Profile, Profiler};
 pub use recording::{check_recording, recorded_devices};

@@ -233,6 +233,14 @@ impl TargetList {
         let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
         Ok(Self { default: Target::DEFAULT, targets })
     }
+
+    /// The list of the built-in target of this name alone.
+    ///
+    /// # Errors
+    /// If there is no built-in target of this name.
+    pub fn of(name: &str) -> Result<Self, Error> {
+        Ok(Self { default: Target::DEFAULT, targets: vec![Target::builtin(name)?] })
+    }
 }
 
 /// A line for each target: its name, whether it is the default, and its description.

@@ -49,7 +49,8 @@ pub fn load_mlir_bytecode(name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
 /// A module without the text of its instructions.
 fn loaded(name: &str, module: Verified) -> Loaded {
     let source = Source { name: name.to_owned(), text: Arc::from("") };
-    Loaded { module, source, spans: SourceMap::default(), recording: None, notes: Vec::new() }
+    let (spans, notes) = (SourceMap::default(), Vec::new());
+    Loaded { module, source, spans, recording: None, notes, verify_time: None }
 }
 
 /// The first bytes of MLIR's bytecode.

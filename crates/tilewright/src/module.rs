@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tilewright_ir::{ArrayShape, Module, Shape, Verified, verify};
 pub use tilewright_proto::Recording;
@@ -36,6 +37,8 @@ pub struct Loaded {
     pub recording: Option<Recording>,
     /// How the module was chosen, where its file or folder has several.
     pub notes: Vec<String>,
+    /// How long the verification took; `None` if the module was verified while it was imported.
+    pub verify_time: Option<Duration>,
 }
 
 /// Reads the module in a file.
@@ -142,8 +145,12 @@ fn verified(
     spans: SourceMap,
     recording: Option<Recording>,
 ) -> Result<Loaded, Error> {
+    let start = Instant::now();
     match verify(module) {
-        Ok(module) => Ok(Loaded { module, source, spans, recording, notes: Vec::new() }),
+        Ok(module) => {
+            let verify_time = Some(start.elapsed());
+            Ok(Loaded { module, source, spans, recording, notes: Vec::new(), verify_time })
+        }
         Err(rejected) => {
             Err(Error::Rejected { source_text: source, spans: Box::new(spans), rejected })
         }

@@ -73,3 +73,12 @@ pub fn target(name_or_path: &str) -> Result<Target, Error> {
     Target::from_toml(&text)
         .map_err(|error| Error::TargetFile { name: name_or_path.to_owned(), error })
 }
+
+/// Returns a target file that inherits every key from the built-in target of this name, with each
+/// key in a comment: its meaning, the values that it takes and the one that it has.
+///
+/// # Errors
+/// If no built-in target has this name; the message lists their names.
+pub fn target_template(name: &str) -> Result<String, Error> {
+    Ok(Target::template(name)?)
+}

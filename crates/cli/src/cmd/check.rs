@@ -6,7 +6,7 @@ use anyhow::Result;
 use tilewright::ir::Literal;
 use tilewright::report::{AlgebraReport, CheckReport};
 use tilewright::{
-    Agreement, Bisection, CheckOptions, Devices, FloatMode, Loaded, Progress, Recording,
+    Agreement, Bisection, CheckOptions, Devices, Error, FloatMode, Loaded, Progress, Recording,
     RunOptions, Verdict, Verified, Within, Witness,
 };
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
     let Loaded { module: a, recording, .. } = io::load(&args.a)?;
     let b = match &args.b {
         Some(path) => io::load(path)?.module,
-        None => tilewright::optimize(a.clone(), &options)?.module,
+        None => progress::stage("optimise", || tilewright::optimize(a.clone(), &options))?.module,
     };
     let infeed = io::infeed(args.infeed.as_deref())?;
     // Inputs that the caller asks for take precedence over recorded ones.
@@ -37,19 +37,26 @@ pub(crate) fn run(args: Check) -> Result<ExitCode> {
         .with_limits(args.bounds.limits())
         .with_infeed(&infeed);
     (how.devices, how.inputs, how.within) = (devices, inputs.as_deref(), within(&args));
+    let output = args.output.sink();
     if args.algebra {
-        return by_algebra(&tilewright::algebra(&a, &b, &how)?, args.json);
+        let verdicts = shown("compare", &a, &b, &how, |how| tilewright::algebra(&a, &b, how))?;
+        return by_algebra(&verdicts, &output, args.json);
     }
     let recorded = match &recording {
-        Some(recording) => tilewright::check_recording(&a, recording, &how)?,
+        Some(recording) => progress::stage("compare with the recording", || {
+            tilewright::check_recording(&a, recording, &how)
+        })?,
         None => None,
     };
-    let agreement = compared(&a, &b, &how)?;
+    let agreement = shown("compare", &a, &b, &how, |how| tilewright::check(&a, &b, how))?;
     let bisection = match first_witness(&agreement) {
-        Some(witness) if args.bisect => Some(tilewright::bisect(&a, &b, &how, witness)?),
+        Some(witness) if args.bisect => {
+            let bisect = |how: &CheckOptions<'_>| tilewright::bisect(&a, &b, how, witness);
+            Some(shown("bisect", &a, &b, &how, bisect)?)
+        }
         _ => None,
     };
-    tell(Found { agreement, recorded, bisection }, args.json)
+    tell(Found { agreement, recorded, bisection }, &output, args.json)
 }
 
 /// Returns the requested or recorded inputs, if there are any.
@@ -66,12 +73,18 @@ fn inputs(
     Ok(Some(RunOptions::default().with_devices(devices).read_inputs(module, path)?))
 }
 
-/// Compares the modules, and shows the progress if it takes long.
-fn compared(a: &Verified, b: &Verified, how: &CheckOptions<'_>) -> Result<Agreement> {
+/// Evaluates the modules, and shows the progress if it takes long.
+fn shown<T>(
+    stage: &str,
+    a: &Verified,
+    b: &Verified,
+    how: &CheckOptions<'_>,
+    work: impl FnOnce(&CheckOptions<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let [of_a, of_b] = &[Progress::new(), Progress::new()];
     let watched = [Watched { module: a, progress: of_a }, Watched { module: b, progress: of_b }];
     let how = how.with_progress([of_a, of_b]);
-    Ok(progress::shown(progress::of_evaluations(&watched), || tilewright::check(a, b, &how))?)
+    progress::timed(stage, || progress::shown(progress::of_evaluations(&watched), || work(&how)))
 }
 
 /// The findings of a check.
@@ -83,22 +96,25 @@ struct Found {
 }
 
 /// Reports the findings.
-fn tell(found: Found, json: bool) -> Result<ExitCode> {
+fn tell(found: Found, output: &io::Output, json: bool) -> Result<ExitCode> {
     let Found { agreement, recorded, bisection } = found;
     let is_as_recorded = recorded.as_ref().is_none_or(Agreement::equal);
     let equal = agreement.equal() && is_as_recorded;
     if json {
         let mut report = CheckReport::with_recording(&agreement, recorded.as_ref());
         report.first_difference = bisection.and_then(|bisection| bisection.first);
-        io::to_stdout(io::json(&report)?.as_bytes())?;
+        output.write(io::json(&report)?.as_bytes())?;
     } else {
+        let (mut result, mut errors) = (String::new(), String::new());
         for agreement in recorded.iter().chain([&agreement]) {
             if agreement.equal() {
-                io::to_stdout(format!("{agreement}\n").as_bytes())?;
+                result += &format!("{agreement}\n");
             } else {
-                io::to_stderr(&format!("error: {agreement}\n"));
+                errors += &format!("error: {agreement}\n");
             }
         }
+        output.write(result.as_bytes())?;
+        io::to_stderr(&errors);
         if let Some(bisection) = bisection {
             io::to_stderr(&format!("{bisection}\n"));
         }
@@ -114,9 +130,9 @@ fn within(args: &Check) -> Option<Within> {
 }
 
 /// Compares by algebra alone and prints the verdicts.
-fn by_algebra(verdicts: &[Verdict], json: bool) -> Result<ExitCode> {
+fn by_algebra(verdicts: &[Verdict], output: &io::Output, json: bool) -> Result<ExitCode> {
     let report = AlgebraReport::from(verdicts);
-    io::to_stdout(io::report(&report, json)?.as_bytes())?;
+    output.write(io::report(&report, json)?.as_bytes())?;
     Ok(if report.equal { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

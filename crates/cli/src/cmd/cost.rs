@@ -6,12 +6,13 @@ use anyhow::Result;
 use tilewright::report::CostReport;
 
 use crate::args::Cost;
-use crate::io;
+use crate::{io, progress};
 
 pub(crate) fn run(args: Cost) -> Result<ExitCode> {
     let target = tilewright::target(&args.target)?;
     let module = io::load(&args.input.path)?.module;
-    let costs = CostReport::new(&module, &target);
-    io::to_stdout(io::report(&costs, args.json)?.as_bytes())?;
+    let weigh = || io::report(&CostReport::new(&module, &target), args.json);
+    let text = progress::stage("weigh", weigh)?;
+    args.output.sink().write(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

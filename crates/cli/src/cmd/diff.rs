@@ -7,6 +7,7 @@ use tilewright::diff::{DiffOptions, DiffReport};
 
 use crate::args::Diff;
 use crate::io::{self, Output};
+use crate::shell;
 
 /// How many differences are listed unless the caller says.
 const LISTED: usize = 100;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: Diff) -> Result<ExitCode> {
     let limit = args.limit.unwrap_or(LISTED);
     let text = match args.json {
         true => io::json(&report)?,
-        false => report.text(&a, &b, limit, io::result_colours()),
+        false => report.text(&a, &b, limit, shell::result_colours()),
     };
     io::to_stdout(text.as_bytes())?;
     Ok(if report.same { ExitCode::SUCCESS } else { ExitCode::FAILURE })

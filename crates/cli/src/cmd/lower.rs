@@ -8,18 +8,20 @@ use serde::Serialize;
 use tilewright::lowering;
 
 use crate::args::Lower;
-use crate::io;
+use crate::{io, progress};
 
 pub(crate) fn run(args: Lower) -> Result<ExitCode> {
-    let Lower { input, target, strategy, plan, json } = args;
+    let Lower { input, target, strategy, plan, output, json } = args;
     let target = tilewright::target(&target)?;
     let module = io::load(&input.path)?.module;
-    let text = if plan {
-        texts(&lowering::plans(&module, &target, strategy)?, json, "no reduce")
-    } else {
-        texts(&lowering::module_kernels(&module, &target, strategy)?, json, "no reduce or topk")
-    };
-    io::to_stdout(text?.as_bytes())?;
+    let text = progress::stage("lower", || {
+        if plan {
+            texts(&lowering::plans(&module, &target, strategy)?, json, "no reduce")
+        } else {
+            texts(&lowering::module_kernels(&module, &target, strategy)?, json, "no reduce or topk")
+        }
+    });
+    output.sink().write(text?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,6 +9,6 @@ use crate::args::Listing;
 use crate::io;
 
 pub(crate) fn run(args: Listing) -> Result<ExitCode> {
-    io::to_stdout(io::report(&OpList::new(), args.json)?.as_bytes())?;
+    args.output.sink().write(io::report(&OpList::new(), args.json)?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,19 +1,18 @@
 //! `tilewright opt`: rewrite a module so that it costs less.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
-use tilewright::ir::Module;
+use anyhow::Result;
+use tilewright::explain::Explanation;
 use tilewright::report::{LeftOut, OptReport};
 use tilewright::{
-    Blame, CheckOptions, Error, FloatMode, Guarded, Loaded, Optimized, Options, PrintOptions,
-    Recording, Verified,
+    Blame, CheckOptions, Error, FloatMode, Guarded, Loaded, Optimized, Options, Recording, Report,
+    Verified,
 };
 
 use crate::args::{Explain, Opt};
+use crate::dump::Dump;
 use crate::io;
 use crate::progress::{self, Passes};
 
@@ -23,7 +22,8 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let mut options = options(&args.optimisation)?;
     options.stop_after = args.stop_after;
     let Loaded { module: before, recording, .. } = load(&args)?;
-    let dump = args.dump_dir.as_deref().map(Dump::new).transpose()?.map(Arc::new);
+    let dump = args.dump_dir.as_deref().map(|folder| Dump::new(folder, &before.name));
+    let dump = dump.transpose()?.map(Arc::new);
     if let Some(dump) = &dump {
         dump.write("before", &before);
     }
@@ -37,25 +37,43 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     });
     let given = args.explain.map(|_| before.clone());
     let work = || {
-        let (optimized, blamed, doubts) = optimized(&args, before, recording, &options)?;
+        let (optimized, blamed, doubts) = optimized(&args, before, recording, &options, &passes)?;
         let explain = |given: Verified| tilewright::explain(&given, &optimized, &options);
         let explanation = given.map(explain).transpose()?;
         Ok::<_, Error>((optimized, blamed, doubts, explanation))
     };
-    let (optimized, blamed, doubts, explanation) = progress::shown(|| Some(passes.line()), work)?;
+    let (optimized, blamed, doubts, explanation) =
+        progress::timed("optimise", || progress::shown(|| Some(passes.line()), work))?;
     drop(options);
-    dump.map_or(Ok(()), |dump| dump.finish())?;
+    if let Some(dump) = dump {
+        let written = dump.finish()?;
+        if !args.json {
+            io::note(&written);
+        }
+    }
     let bytes = tilewright::write(&optimized.module, emit, &args.form.options())?;
     output.write(&bytes)?;
-    let report = &optimized.report;
+    if !args.json {
+        io::warn(&tilewright::losses(&optimized.module, emit));
+        io::warn(&doubts);
+    }
+    tell(&args, &optimized.report, &blamed, explanation)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reports on stderr what was asked for, and which rewrites were left out.
+fn tell(
+    args: &Opt,
+    report: &Report,
+    blamed: &[Blame],
+    explanation: Option<Explanation>,
+) -> Result<()> {
     if args.json {
         let left_out = blamed.iter().map(LeftOut::from).collect();
         let report = OptReport { left_out, explained: explanation, ..OptReport::from(report) };
         io::to_stderr(&io::json(&report)?);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
-    io::warn(&tilewright::losses(&optimized.module, emit));
-    io::warn(&doubts);
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
     if let Some(explanation) = &explanation {
         let text = match args.explain {
@@ -68,7 +86,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
         let gap = if args.explain.is_some() { "\n" } else { "" };
         io::to_stderr(&format!("{gap}{report}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Reads the module, and says if it is not of the kind that can be improved. With `--json`, stderr
@@ -91,11 +109,12 @@ fn optimized(
     module: Verified,
     recording: Option<Recording>,
     options: &Options,
+    passes: &Passes,
 ) -> Result<(Optimized, Vec<Blame>, Vec<String>), Error> {
     if !args.check {
         return Ok((tilewright::optimize(module, options)?, Vec::new(), Vec::new()));
     }
-    let guarded = guarded(args, &module, recording, options)?;
+    let guarded = guarded(args, &module, recording, options, passes)?;
     let doubts = guarded.agreement.differ_by_algebra();
     let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
     let doubts: Vec<String> = doubts.collect();
@@ -108,10 +127,12 @@ fn guarded(
     module: &Verified,
     recording: Option<Recording>,
     options: &Options,
+    passes: &Passes,
 ) -> Result<Guarded, Error> {
     let mut how = CheckOptions::default()
         .with_exact(options.float_mode == FloatMode::Exact)
-        .with_limits(args.bounds.limits());
+        .with_limits(args.bounds.limits())
+        .with_progress(passes.evaluations.each_ref());
     how.devices = recording.as_ref().and_then(|of| tilewright::recorded_devices(module, of));
     let recorded = recording.map(|recording| recording.inputs());
     if let Some(recorded) = &recorded {
@@ -135,48 +156,4 @@ pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error
         options.passes = tilewright::PassSelection::List(names.clone());
     }
     Ok(options)
-}
-
-/// A folder that gets the module as it was after each pass.
-struct Dump {
-    folder: PathBuf,
-    state: Mutex<Dumped>,
-}
-
-struct Dumped {
-    /// The number of the next file.
-    next: usize,
-    /// The first error.
-    failed: Result<()>,
-}
-
-impl Dump {
-    fn new(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let state = Mutex::new(Dumped { next: 0, failed: Ok(()) });
-        Ok(Self { folder: folder.to_owned(), state })
-    }
-
-    fn state(&self) -> MutexGuard<'_, Dumped> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self, stage: &str, module: &Module) {
-        let mut state = self.state();
-        if state.failed.is_ok() {
-            state.failed = self.try_write(state.next, stage, module);
-            state.next += 1;
-        }
-    }
-
-    fn try_write(&self, number: usize, stage: &str, module: &Module) -> Result<()> {
-        let path = self.folder.join(format!("{number:03}-{stage}.hlo"));
-        let text = tilewright::print(module, &PrintOptions::default())?;
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    /// Returns the first error, if there was one.
-    fn finish(&self) -> Result<()> {
-        std::mem::replace(&mut self.state().failed, Ok(()))
-    }
 }

@@ -10,6 +10,6 @@ use crate::io;
 
 pub(crate) fn run(args: PassNames) -> Result<ExitCode> {
     let list = if args.names.is_empty() { PassList::new() } else { PassList::of(&args.names)? };
-    io::to_stdout(io::report(&list, args.list.json)?.as_bytes())?;
+    args.list.output.sink().write(io::report(&list, args.list.json)?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

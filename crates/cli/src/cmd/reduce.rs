@@ -85,7 +85,7 @@ fn shown(args: &Reduce, module: &Verified, keeper: &Keeper, sink: &Sink<'_>) -> 
     options.jobs = args.jobs.unwrap_or(options.jobs);
     options.max_runs = args.max_runs;
     options.max_time = args.max_seconds.map(Duration::from_secs_f64);
-    let told = || Some(line.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let told = || Some(line.lock().unwrap_or_else(PoisonError::into_inner).clone().into());
     let reduced = progress::shown(told, || {
         tilewright::reduce(module, &options, &|candidate| keeper.keeps(candidate.text))
     });

@@ -46,7 +46,13 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     };
     let start = Instant::now();
     let strategy = args.strategy.unwrap_or_default();
-    let (result, simulated) = simulate::run(module, &inputs, &target, strategy, &limits)?;
+    let progress = Progress::new();
+    let watched = [Watched { module, progress: &progress }];
+    let (result, simulated) = progress::timed("simulate", || {
+        progress::shown(progress::of_evaluations(&watched), || {
+            simulate::run_with_progress(module, &inputs, &target, strategy, &limits, &progress)
+        })
+    })?;
     let time = start.elapsed();
     write(args, &result)?;
     if let Some(path) = &args.trace {
@@ -75,8 +81,10 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
         options = options.with_observer(profiler);
     }
     let start = Instant::now();
-    let result = progress::shown(progress::of_evaluations(&watched), || {
-        tilewright::run(module, &inputs, &options)
+    let result = progress::timed("evaluate", || {
+        progress::shown(progress::of_evaluations(&watched), || {
+            tilewright::run(module, &inputs, &options)
+        })
     })?;
     let time = start.elapsed();
     write(args, &result)?;
@@ -129,7 +137,7 @@ fn write(args: &Run, result: &Outputs) -> Result<()> {
             if args.outfeed.is_none() {
                 text += &report::outputs("outfeed", outfeed);
             }
-            io::to_stdout(text.as_bytes())
+            io::Output::Stdout.write(text.as_bytes())
         }
     }
 }

@@ -7,24 +7,32 @@ use tilewright::Loaded;
 use tilewright::report::{VerifyReport, VerifySummary, counted};
 
 use crate::args::Verify;
-use crate::io;
+use crate::{io, shell};
 
 pub(crate) fn run(args: Verify) -> Result<ExitCode> {
     io::stdin_once(&args.paths);
+    let output = args.output.sink();
     let mut report = VerifyReport::default();
+    let mut collected = String::new();
     for path in &args.paths {
         let read = io::load(path);
         let name = path.display().to_string();
         if !args.json {
             match &read {
-                Ok(loaded) => io::to_stdout(accepted(loaded).as_bytes())?,
-                Err(error) => io::to_stderr(&error.render(io::colours())),
+                // A line at once, unless a file gets them all.
+                Ok(loaded) => match output {
+                    io::Output::Stdout => io::to_stdout(accepted(loaded).as_bytes())?,
+                    io::Output::File(_) => collected += &accepted(loaded),
+                },
+                Err(error) => io::to_stderr(&error.render(shell::colours())),
             }
         }
         report.modules.push(VerifySummary::new(&name, &read));
     }
     if args.json {
-        io::to_stdout(io::json(&report)?.as_bytes())?;
+        output.write(io::json(&report)?.as_bytes())?;
+    } else if output != io::Output::Stdout {
+        output.write(collected.as_bytes())?;
     }
     let ok = report.modules.iter().all(|module| module.ok);
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })

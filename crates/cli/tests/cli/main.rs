@@ -11,4 +11,5 @@ mod files;
 mod json;
 mod observation;
 mod reduce;
+mod shell;
 mod verbs;

@@ -139,7 +139,8 @@ fn losses_are_told() {
 #[test]
 fn opt_rewrites_group_norm() {
     let input = group_norm();
-    let done = tilewright(["opt", input.to_str().unwrap(), "--check", "--stats", "--explain"]).ok();
+    let done =
+        tilewright(["opt", input.to_str().unwrap(), "--check", "--stats", "--explain=all"]).ok();
     assert_ne!(done.stdout, tilewright(["convert", input.to_str().unwrap()]).ok().stdout);
     assert!(done.stdout.starts_with("HloModule"));
     let done = done.says("1 layer rewritten:").says("realigned vectors").says("Costs are a model");
@@ -215,6 +216,7 @@ fn dump_dir_has_every_stage() {
     let input = group_norm();
     let input = input.to_str().unwrap();
     let done = tilewright(["opt", input, "--dump-dir", dumps.to_str().unwrap()]).ok();
+    let dumps = dumps.join("001-jit_group_norm_nhwc");
     let mut names: Vec<String> = fs::read_dir(&dumps)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -377,7 +379,7 @@ fn a_rewrite_that_the_check_finds_wrong_is_named_and_left_out() {
     let (_folder, input) = file("in.hlo", TINY_SCALES);
     let input = input.to_str().unwrap();
     let unchecked = tilewright(["opt", input, "--fast-math"]).ok();
-    let args = ["opt", input, "--fast-math", "--check", "--explain", "--stats"];
+    let args = ["opt", input, "--fast-math", "--check", "--explain=all", "--stats"];
     let done = tilewright(args).ok().says("rewrite 1, at `a` [factored-sums]");
     let done = done.says("`a`, `b` from one sum of `x`").says("was left out").says("in the second");
     let done = done.says("Nothing was rewritten").says("cycles");

@@ -1,15 +1,16 @@
 //! The reasons for which an optimisation fails.
 
-use tilewright_ir::EditError;
 use tilewright_ir::verify::Rejected;
+use tilewright_ir::{EditError, similar};
 
 use super::pipelines::PIPELINES;
+use super::registry;
 
 /// The reason for which a module could not be optimised.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OptimizeError {
     /// There is no pass of this name.
-    #[error("there is no pass `{0}`; `tilewright passes` lists them")]
+    #[error("there is no pass `{0}`{hint}; `tilewright passes` lists them", hint = pass_hint(.0))]
     UnknownPass(String),
     /// There is no pipeline of this name.
     #[error("there is no pipeline `{0}`; there are: {names}", names = pipeline_names())]
@@ -47,6 +48,12 @@ pub enum OptimizeError {
         /// The module with what is wrong.
         rejected: Box<Rejected>,
     },
+}
+
+/// Returns the name of the pass that was meant, as a part of a sentence.
+fn pass_hint(name: &str) -> String {
+    let known = similar(name, registry::PASSES.iter().map(|pass| pass.name()));
+    known.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default()
 }
 
 fn pipeline_names() -> String {

@@ -24,6 +24,8 @@ pub(super) struct Done {
     pub(super) target: String,
     pub(super) notes: Vec<Note>,
     pub(super) stopped: StopReason,
+    /// [`Options::stop_after`](super::options::Options::stop_after).
+    pub(super) stop_after: Option<u64>,
     pub(super) passes: Vec<PassReport>,
 }
 
@@ -56,6 +58,7 @@ impl Figures {
             traffic: self.traffic.zip(after.traffic).map(|(before, after)| [before, after]),
             passes: done.passes,
             stopped: done.stopped,
+            stopped_after: done.stop_after.filter(|_| done.stopped == StopReason::StopAfter),
             notes: done.notes,
             unchanged: true,
             caveat: after.caveat,

@@ -100,7 +100,7 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
-    let target = options.target.name.clone();
+    let (target, stop_after) = (options.target.name.clone(), options.stop_after);
     if plan.keeps_result || gains {
         let around = match simplest {
             Some((simplest, _)) if gains && !plan.keeps_result => around_gains(
@@ -122,7 +122,7 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
         let traffic = given.traffic.zip(after.traffic);
         let more = traffic.filter(|(given, after)| !plan.keeps_result && after.exceeds(given));
         let Some((less, more)) = more else {
-            let done = Done { target, notes, stopped, passes };
+            let done = Done { target, notes, stopped, stop_after, passes };
             let report = Report { unchanged: false, ..before.report(&after, done) };
             return Ok(Optimized { module: rewritten, report });
         };
@@ -132,7 +132,7 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     if cost_gated > 0 && !gains {
         notes.push(whole_left(least, reached, options));
     }
-    let done = Done { target, notes, stopped, passes };
+    let done = Done { target, notes, stopped, stop_after, passes };
     Ok(Optimized { module, report: before.report(&before, done) })
 }
 
@@ -145,7 +145,8 @@ fn left_alone(
 ) -> Optimized {
     let figures = Figures::of(&module, model);
     let target = options.target.name.clone();
-    let done = Done { target, notes, stopped: StopReason::Fixpoint, passes: Vec::new() };
+    let stopped = StopReason::Fixpoint;
+    let done = Done { target, notes, stopped, stop_after: None, passes: Vec::new() };
     let report = figures.report(&figures, done);
     Optimized { module, report }
 }

@@ -39,6 +39,8 @@ pub struct Report {
     pub passes: Vec<PassReport>,
     /// The reason why the optimisation stopped.
     pub stopped: StopReason,
+    /// The number of rewrites after which the optimisation was told to stop, if that stopped it.
+    pub stopped_after: Option<u64>,
     /// The rewrites made and those left out, in plain words.
     pub notes: Vec<Note>,
     /// Whether the module was given back untouched, because no rewrite that pays was found.

@@ -250,6 +250,15 @@ const CASES: &[(&str, &str)] = &[
         "1:1: `stablehlo.ads` has no pretty form that is known here (did you mean `stablehlo.abs`?)",
     ),
     (
+        "stablhlo.add %0",
+        "1:1: `stablhlo.add` has no pretty form that is known here (did you mean `stablehlo.add`?)",
+    ),
+    (
+        "stablehlo.mean %0",
+        "1:1: `stablehlo.mean` has no pretty form that is known here (write it in the generic form, as \
+         `\"stablehlo.mean\"(...) : (...) -> ...`)",
+    ),
+    (
         "%0:0 = \"a.b\"() : () -> () \"c\"(%0) : (i1) -> ()",
         "1:31: there is no value `%0#0` here",
     ),

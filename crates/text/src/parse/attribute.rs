@@ -3,13 +3,12 @@
 use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::ops::attr::{AttrKind, AttrSpec, AttrValue, AttrValues, Real, Verbatim};
-use tilewright_ir::{CompId, Extras, InstId, Opcode};
+use tilewright_ir::{CompId, Extras, InstId, Opcode, similar};
 
 use super::computation::Scope;
 use super::header::MAX_ATTRIBUTES;
 use super::instruction::Head;
 use super::metadata::Metadata;
-use super::suggest::nearest;
 use super::verbatim::Extent;
 use super::{Failed, Parse, Parser, SyntaxError};
 use crate::span::Span;
@@ -307,7 +306,7 @@ impl<'s> Parser<'s> {
             return self.fail(error.help("a computation cannot call itself"));
         }
         let known = self.computations.len();
-        match nearest(name, self.computations.iter().take(MOST_NAMES)) {
+        match similar(name, self.computations.iter().take(MOST_NAMES)) {
             Some(other) if known <= MOST_NAMES => {
                 error = error.help(format!("did you mean `{other}`?"));
             }

@@ -5,13 +5,12 @@ use smol_str::SmolStr;
 use tilewright_ir::ops::attr::AttrError;
 use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{
-    ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_layout, infer_mixed,
+    ArrayShape, InstId, Op, Opcode, Position, Shape, ShapeId, infer_layout, infer_mixed, similar,
 };
 
 use super::attribute::Attributes;
 use super::computation::Scope;
 use super::sugar::asynchronous;
-use super::suggest::nearest;
 use super::{Failed, MAX_DEPTH, Parse, Parser, SyntaxError};
 use crate::print::name::may_name_instruction;
 use crate::span::Span;
@@ -188,7 +187,7 @@ impl<'s> Parser<'s> {
     #[cold]
     fn unknown_opcode<T>(&mut self, word: &str, span: Span) -> Parse<T> {
         let mut error = SyntaxError::new(span, format!("unknown opcode `{word}`"));
-        if let Some(name) = nearest(word, Opcode::ALL.iter().map(|opcode| opcode.name())) {
+        if let Some(name) = similar(word, Opcode::ALL.iter().map(|opcode| opcode.name())) {
             error = error.help(format!("did you mean `{name}`?"));
         }
         self.fail(error)
@@ -232,7 +231,7 @@ impl<'s> Parser<'s> {
             AttrError::Missing(name) => {
                 let message = format!("`{}` needs the attribute `{name}`", head.opcode);
                 let error = SyntaxError::new(head.span, message);
-                match nearest(name, attributes.other_names()) {
+                match similar(name, attributes.other_names()) {
                     Some(other) => error.help(format!("is `{other}` meant to be it?")),
                     None => error,
                 }

@@ -30,7 +30,6 @@ mod short;
 mod small;
 mod string;
 mod sugar;
-mod suggest;
 mod value;
 mod verbatim;
 mod window;

@@ -3,11 +3,10 @@
 use memchr::memmem;
 use smol_str::{SmolStr, format_smolstr};
 use tilewright_ir::ops::control::GetTupleElementAttrs;
-use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId};
+use tilewright_ir::{InstId, Op, Opcode, Position, Shape, ShapeId, similar};
 
 use super::computation::Scope;
 use super::instruction::Operands;
-use super::suggest::nearest;
 use super::{Failed, Parse, Parser, SyntaxError};
 use crate::span::{Span, line_column};
 
@@ -162,7 +161,7 @@ impl<'s> Parser<'s> {
                 "line {line} defines `{name}`; operands stand before their users, in the same computation"
             ));
         } else if scope.names.len() <= MOST_NAMES
-            && let Some(other) = nearest(name, scope.names.iter())
+            && let Some(other) = similar(name, scope.names.iter())
         {
             error = error.help(format!("did you mean `{other}`?"));
         }

@@ -2,9 +2,8 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::shape::UNBOUNDED;
-use tilewright_ir::{ArrayShape, Dims, ElementType, Shape, ShapeId};
+use tilewright_ir::{ArrayShape, Dims, ElementType, Shape, ShapeId, similar};
 
-use super::suggest::nearest;
 use super::{Parse, Parser, SyntaxError};
 use crate::lexer::END;
 
@@ -146,7 +145,7 @@ impl Parser<'_> {
         let Some(element_type) = ElementType::from_name(word) else {
             let mut error = SyntaxError::new(span, format!("unknown element type `{word}`"));
             let names = ElementType::ALL.iter().map(|t| t.name());
-            if let Some(name) = nearest(word, names) {
+            if let Some(name) = similar(word, names) {
                 error = error.help(format!("did you mean `{name}`?"));
             }
             return self.fail(error);

@@ -38,6 +38,9 @@ pub struct Explanation {
     /// All notes of passes.
     #[serde(skip)]
     pub notes: Vec<Note>,
+    /// The number of rewrites after which the optimisation was told to stop, if that stopped it.
+    #[serde(skip)]
+    pub stopped_after: Option<u64>,
 }
 
 /// A layer of a model.
@@ -95,6 +98,7 @@ pub fn explain(
         layers: layers.rewritten(&notes),
         obstacles: obstacles(&notes),
         notes,
+        stopped_after: report.stopped_after,
     })
 }
 

@@ -50,7 +50,22 @@ impl Explanation {
         let target = &self.target;
         match self.layers.len() {
             0 => {
-                write!(f, "Nothing was rewritten: {} modelled cycles on {target}.", cycles(before))
+                write!(
+                    f,
+                    "Nothing was rewritten: {} modelled cycles on {target}.",
+                    cycles(before)
+                )?;
+                match self.stopped_after {
+                    None => Ok(()),
+                    Some(0) => {
+                        f.write_str("\nThe optimiser was told to stop before the first rewrite.")
+                    }
+                    Some(rewrites) => {
+                        let rewrites = usize::try_from(rewrites).unwrap_or(usize::MAX);
+                        let told = tilewright_rewrite::table::counted(rewrites, "rewrite");
+                        write!(f, "\nThe optimiser was told to stop after {told}, and kept none.")
+                    }
+                }
             }
             count => write!(
                 f,
@@ -150,6 +165,9 @@ impl fmt::Display for All<'_> {
         }
         for obstacle in obstacles {
             write!(f, "\n  - {obstacle}")?;
+        }
+        if notes.is_empty() {
+            return Ok(());
         }
         write!(f, "\n\n{}", tilewright_rewrite::Explanation::of(notes))
     }

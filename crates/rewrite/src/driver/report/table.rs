@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
 /// Number of characters after which a cell of free text is cut.
 const LONGEST_CELL: usize = 120;
 
@@ -13,29 +16,22 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Lays out rows in columns, each as wide as its widest cell. Columns for whose number `right` is
-/// true are flush right, as numbers are.
+/// Lays out rows in columns, each as wide on a terminal as its widest cell. Columns for whose number
+/// `right` is true are flush right, as numbers are.
 pub fn aligned<const N: usize, T: AsRef<str>>(rows: &[[T; N]], right: fn(usize) -> bool) -> String {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.as_ref().chars().count());
-        }
+    if rows.is_empty() {
+        return String::new();
     }
-    let mut text = String::new();
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let gap = if column == 0 { "" } else { "  " };
-            let cell = cell.as_ref();
-            let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
-            let (before, after) = if right(column) { (&*blanks, "") } else { ("", &*blanks) };
-            line.extend([gap, before, cell, after]);
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        table.add_row(row.iter().map(AsRef::as_ref));
     }
-    text
+    for (number, column) in table.column_iter_mut().enumerate() {
+        let side = if right(number) { CellAlignment::Right } else { CellAlignment::Left };
+        column.set_padding((0, 2)).set_cell_alignment(side);
+    }
+    table.trim_fmt() + "\n"
 }
 
 /// Returns a count with a noun: `1 output`, `2 outputs`.
@@ -72,6 +68,10 @@ mod tests {
         let rows = [["", "n"], ["vectors", "12"], ["é", "7"]];
         assert_eq!(aligned(&rows, |column| column == 1), "          n\nvectors  12\né         7\n");
         assert_eq!(aligned(&rows, |_| false), "         n\nvectors  12\né        7\n");
+        // A wide letter takes two places on a terminal.
+        assert_eq!(aligned(&[["幅", "1"], ["abc", "2"]], |_| false), "幅   1\nabc  2\n");
+        assert_eq!(aligned(&[["  in", ""], ["", "b"]], |_| false), "  in\n      b\n");
+        assert_eq!(aligned::<2, &str>(&[], |_| false), "");
     }
 
     #[test]

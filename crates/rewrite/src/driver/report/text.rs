@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::table::{aligned, count, cycles};
+use super::table::{aligned, count, counted, cycles};
 use crate::analysis::sharding::Traffic;
 
 use super::{Note, Report, StopReason, Verdict};
@@ -16,9 +16,15 @@ impl fmt::Display for Report {
             write!(f, "\nThe ratio of times may be another one: {caveat}.\n")?;
         }
         if self.unchanged {
-            return f.write_str(
-                "\nThe module was left as it is: nothing was found that pays on this target.",
-            );
+            let why = match self.stopped_after {
+                None => "nothing was found that pays on this target".to_owned(),
+                Some(0) => "the optimiser was told to stop before the first rewrite".to_owned(),
+                Some(rewrites) => format!(
+                    "the optimiser was told to stop after {}, and so far nothing pays on this target",
+                    counted_rewrites(rewrites)
+                ),
+            };
+            return write!(f, "\nThe module was left as it is: {why}.");
         }
         let header = ["pass", "changes", "ms"].map(str::to_owned);
         let passes = self.passes.iter().map(|pass| {
@@ -26,10 +32,12 @@ impl fmt::Display for Report {
             [pass.name.to_owned(), pass.changes.to_string(), ms]
         });
         let rows: Vec<[String; 3]> = std::iter::once(header).chain(passes).collect();
-        let stopped = match self.stopped {
-            StopReason::Fixpoint => "no pass finds anything more to do",
-            StopReason::Budget => "the limit on rounds was reached",
-            StopReason::StopAfter => "the number of rewrites asked for was made",
+        let stopped = match (self.stopped, self.stopped_after) {
+            (StopReason::Fixpoint, _) => "no pass finds anything more to do".to_owned(),
+            (StopReason::Budget, _) => "the limit on rounds was reached".to_owned(),
+            (StopReason::StopAfter, rewrites) => {
+                format!("after {}, as it was told", counted_rewrites(rewrites.unwrap_or_default()))
+            }
         };
         write!(f, "\n{}\nstopped: {stopped}", aligned(&rows, |column| column > 0))
     }
@@ -38,7 +46,7 @@ impl fmt::Display for Report {
 impl Report {
     /// Returns the notes as text: the rewrites made, then those left out with the reason.
     pub fn explanation(&self) -> Explanation<'_> {
-        Explanation(&self.notes)
+        Explanation { notes: &self.notes, stopped_after: self.stopped_after }
     }
 
     /// Returns the table of costs.
@@ -74,6 +82,10 @@ fn as_f64(n: u64) -> f64 {
     n as f64
 }
 
+fn counted_rewrites(rewrites: u64) -> String {
+    counted(usize::try_from(rewrites).unwrap_or(usize::MAX), "rewrite")
+}
+
 fn ratio(before: f64, after: f64) -> String {
     if before == after {
         "1.00x".to_owned()
@@ -86,12 +98,15 @@ fn ratio(before: f64, after: f64) -> String {
 
 /// The notes of a [`Report`] as numbered text; see [`Report::explanation`].
 #[derive(Clone, Copy, Debug)]
-pub struct Explanation<'a>(&'a [Note]);
+pub struct Explanation<'a> {
+    notes: &'a [Note],
+    stopped_after: Option<u64>,
+}
 
 impl<'a> Explanation<'a> {
     /// The text of these notes.
     pub const fn of(notes: &'a [Note]) -> Self {
-        Self(notes)
+        Self { notes, stopped_after: None }
     }
 }
 
@@ -100,7 +115,7 @@ impl fmt::Display for Explanation<'_> {
         let sections = [(Verdict::Done, "Rewritten"), (Verdict::Left, "Left as it is")];
         let mut gap = "";
         for (verdict, heading) in sections {
-            let notes = self.0.iter().filter(|note| note.verdict == verdict);
+            let notes = self.notes.iter().filter(|note| note.verdict == verdict);
             for (number, note) in (1..).zip(notes) {
                 if number == 1 {
                     write!(f, "{gap}{heading}:")?;
@@ -112,7 +127,16 @@ impl fmt::Display for Explanation<'_> {
                 }
             }
         }
-        if gap.is_empty() { f.write_str("Nothing was found to rewrite.") } else { Ok(()) }
+        match self.stopped_after {
+            _ if !gap.is_empty() => Ok(()),
+            None => f.write_str("Nothing was found to rewrite."),
+            Some(0) => f.write_str("The optimiser was told to stop before the first rewrite."),
+            Some(rewrites) => write!(
+                f,
+                "The optimiser was told to stop after {}, and none was kept.",
+                counted_rewrites(rewrites)
+            ),
+        }
     }
 }
 
@@ -141,6 +165,7 @@ mod tests {
             traffic: None,
             passes: vec![pass],
             stopped: StopReason::Fixpoint,
+            stopped_after: None,
             notes: vec![
                 note(Verdict::Left, "`b`", "too small"),
                 note(Verdict::Done, "`a`", "moved it\nby 1"),
@@ -179,6 +204,34 @@ stopped: no pass finds anything more to do";
         let end = "2.50x\n\nThe module was left as it is: \
                    nothing was found that pays on this target.";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    fn stopped_after(rewrites: u64) -> Report {
+        let (stopped, stopped_after) = (StopReason::StopAfter, Some(rewrites));
+        Report { stopped, stopped_after, notes: Vec::new(), ..report() }
+    }
+
+    #[test]
+    fn who_was_told_to_stop_says_so() {
+        let ends = |report: Report, end: &str| {
+            let text = report.to_string();
+            assert!(text.ends_with(end), "{text}");
+        };
+        ends(stopped_after(0), "\n\nstopped: after 0 rewrites, as it was told");
+        ends(stopped_after(1), "\n\nstopped: after 1 rewrite, as it was told");
+        let unchanged = |rewrites| Report { unchanged: true, ..stopped_after(rewrites) };
+        ends(unchanged(0), "it is: the optimiser was told to stop before the first rewrite.");
+        ends(
+            unchanged(2),
+            "it is: the optimiser was told to stop after 2 rewrites, \
+             and so far nothing pays on this target.",
+        );
+        let explained = |rewrites| unchanged(rewrites).explanation().to_string();
+        assert_eq!(explained(0), "The optimiser was told to stop before the first rewrite.");
+        assert_eq!(
+            explained(1),
+            "The optimiser was told to stop after 1 rewrite, and none was kept."
+        );
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod short;
 mod types;
 mod while_loop;
 
+use tilewright_ir::similar;
+
 use super::error::SyntaxError;
 use super::operation::Draft;
 use super::{Parse, Parser};
@@ -41,29 +43,20 @@ const SHORT: &[(&str, &str)] = &[
 
 /// The expected text of an error where an operation should begin.
 const OPERATION: &str = "an operation, as `stablehlo.add` or `\"stablehlo.add\"`";
-/// Names longer than this are like no other.
-const LONGEST: usize = 64;
 
-/// Returns how many letters must be changed, added or removed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (index, x) in a.bytes().enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        for (slot, y) in row.iter_mut().zip(std::iter::once(None).chain(b.bytes().map(Some))) {
-            let above = *slot;
-            left = match y {
-                None => index + 1,
-                Some(y) => (diagonal + usize::from(x != y)).min(above + 1).min(left + 1),
-            };
-            diagonal = above;
-            *slot = left;
-        }
-    }
-    row.last().copied().unwrap_or(usize::MAX)
+/// Returns the known operation that a word was meant to be: one of its dialect with a name like its
+/// own, or the one of its name in a dialect like its own.
+fn meant(word: &str) -> Option<&'static str> {
+    let names = || assembly::names().chain(READERS.iter().map(|(name, _)| *name));
+    let parts = || names().filter_map(|name| name.split_once('.'));
+    let (dialect, operation) = word.split_once('.')?;
+    let meant = if parts().any(|(known, _)| known == dialect) {
+        let known = parts().filter(|(known, _)| *known == dialect).map(|(_, name)| name);
+        (dialect, similar(operation, known)?)
+    } else {
+        (similar(dialect, parts().map(|(known, _)| known))?, operation)
+    };
+    names().find(|name| name.split_once('.') == Some(meant))
 }
 
 impl Parser<'_> {
@@ -91,11 +84,9 @@ impl Parser<'_> {
             return self.unexpected(OPERATION);
         }
         let message = format!("`{word}` has no pretty form that is known here");
-        let names = assembly::names().chain(READERS.iter().map(|(name, _)| *name));
-        let nearest = names.map(|name| (distance(name, word), name)).min();
-        let help = match nearest {
-            Some((0..=2, name)) => format!("did you mean `{name}`?"),
-            _ => format!("write it in the generic form, as `\"{word}\"(...) : (...) -> ...`"),
+        let help = match meant(word) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("write it in the generic form, as `\"{word}\"(...) : (...) -> ...`"),
         };
         self.error_here(message).help(help)
     }
