@@ -1,5 +1,8 @@
 //! Defines the command line: verbs, options, and the help that explains them.
 
+mod diff;
+mod reduce;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +13,9 @@ use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 use crate::io::Output;
 use crate::shell::Shell;
+
+pub(crate) use diff::Diff;
+pub(crate) use reduce::Reduce;
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -284,19 +290,6 @@ fn not_negative(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number from 0 on".to_owned())
 }
 
-/// The most seconds that are accepted: a year.
-const MOST_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = not_negative(text)?;
-    if seconds > MOST_SECONDS { Err("it must be at most a year".to_owned()) } else { Ok(seconds) }
-}
-
-fn jobs(text: &str) -> Result<usize, String> {
-    let jobs: Option<usize> = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
-    jobs.ok_or_else(|| "it must be a number from 1 to 1024".to_owned())
-}
-
 fn steps(text: &str) -> Result<u64, String> {
     scaled(text, 1000)
 }
@@ -477,77 +470,6 @@ pub(crate) struct Check {
     /// Give the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `tilewright diff`.
-#[derive(Debug, Args)]
-pub(crate) struct Diff {
-    /// A module: a file of HLO text or proto, a folder of dumps, or `-` for stdin
-    #[arg(value_name = "A")]
-    pub(crate) a: PathBuf,
-    /// The module to compare with
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
-    /// Compare metadata, origins and statistics of instructions, too
-    #[arg(long)]
-    pub(crate) metadata: bool,
-    /// The most differences to list; 100 if absent, 2000 on the page of --html
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// Write a page that shows the modules side by side here, for a browser
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Give the report as JSON, with every difference
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// `tilewright reduce`.
-///
-/// CMD judges a module: it exits with 0 if the module still shows what is looked for, such as a
-/// crash or a difference. `sh -c` runs it for each candidate in a new, empty folder, with the path of
-/// the candidate's HLO text in place of `{}`; the path is added at the end if CMD has no `{}`. The
-/// variable TILEWRIGHT_CANDIDATE holds this path, too, and TILEWRIGHT_FOLDER the folder where
-/// `tilewright` was started.
-///
-/// Ctrl-C ends the search with the best module so far and the exit code 130.
-#[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Reduce {
-    #[command(flatten)]
-    pub(crate) input: Input,
-    /// The command that exits with 0 for the modules to keep
-    #[arg(long, value_name = "CMD")]
-    pub(crate) keep: String,
-    /// Write here, after each success [default: IN with the ending .reduced.hlo, stdout for
-    /// stdin]
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// The time of one run; a command that takes longer is ended, and its module is not kept
-    /// [default: 10 times that of the first run, at least 10]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) timeout: Option<f64>,
-    /// How many candidates are tried side by side; the result is the same for any number
-    /// [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = jobs)]
-    pub(crate) jobs: Option<usize>,
-    /// End after this many runs
-    #[arg(long, value_name = "N")]
-    pub(crate) max_runs: Option<u64>,
-    /// End after this time
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) max_seconds: Option<f64>,
-    /// Give the report as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-impl Reduce {
-    /// Returns the stream of the report: stderr if the module goes to stdout.
-    fn stream(&self) -> Stream {
-        let output = self.output.as_ref().unwrap_or(&self.input.path);
-        if output.as_os_str() == "-" { Stream::Stderr } else { Stream::Stdout }
-    }
 }
 
 /// `tilewright verify`.
