@@ -1,5 +1,7 @@
 //! Defines the command line: verbs, options, and the help that explains them.
 
+mod graph;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -7,6 +9,8 @@ use tilewright::Limits;
 use tilewright::interp::Devices;
 use tilewright::lower::Strategy;
 use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
+
+pub(crate) use graph::Graph;
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -37,6 +41,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show the modelled cost of each instruction on a target
     Cost(Cost),
+    /// Draw a module, for Graphviz, as SVG or as a page to look through
+    Graph(Graph),
     /// Show the kernels of a module, for a vector machine
     Lower(Lower),
     /// Read a module and write it again
@@ -69,7 +75,7 @@ impl Command {
             Self::Lower(args) => (args.json, Stream::Stdout),
             Self::Passes(args) => (args.list.json, Stream::Stdout),
             Self::Ops(args) | Self::Targets(args) => (args.json, Stream::Stdout),
-            Self::Convert(_) => return None,
+            Self::Convert(_) | Self::Graph(_) => return None,
         };
         json.then_some(stream)
     }

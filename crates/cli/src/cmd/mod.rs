@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod cost;
+pub(crate) mod graph;
 pub(crate) mod lower;
 pub(crate) mod ops;
 pub(crate) mod opt;

@@ -1,0 +1,74 @@
+//! Which nodes an optimisation changed, and which notes explain them.
+
+use std::collections::{HashMap, VecDeque};
+
+use tilewright::Note;
+
+use crate::picture::{Change, Node, Picture};
+
+/// Marks the nodes that differ between the pictures before and after, and gives them the numbers of
+/// the notes on their place. Changed nodes that no note names get the notes of the nearest changed
+/// ones that edges lead to.
+pub(crate) fn mark(sides: &mut [Picture; 2], notes: &[Note]) {
+    let [was, is] = sides;
+    let before = changes(was, is, Change::Removed);
+    let after = changes(is, was, Change::Added);
+    for (picture, changes) in [(was, before), (is, after)] {
+        for (node, change) in picture.nodes.iter_mut().zip(changes) {
+            node.change = change;
+        }
+        name_notes(picture, notes);
+        spread_notes(picture);
+    }
+}
+
+fn changes(picture: &Picture, other: &Picture, alone: Change) -> Vec<Change> {
+    let same_name: HashMap<&str, &Node> =
+        other.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    let change = |node: &Node| match same_name.get(node.name.as_str()) {
+        Some(other) if other.text == node.text => Change::None,
+        Some(other) if other.op == node.op => Change::Edited,
+        // Another instruction that took the name.
+        Some(_) | None => alone,
+    };
+    picture.nodes.iter().map(change).collect()
+}
+
+/// Gives changed nodes the notes whose place has their name or their name in the framework.
+fn name_notes(picture: &mut Picture, notes: &[Note]) {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, note) in notes.iter().enumerate() {
+        for name in note.place.split('`').skip(1).step_by(2) {
+            by_name.entry(name).or_default().push(index);
+        }
+    }
+    for node in picture.nodes.iter_mut().filter(|node| node.change != Change::None) {
+        let names = [node.name.as_str(), node.origin.op_name.as_str()];
+        let found = names.iter().filter_map(|name| by_name.get(name));
+        let mut found: Vec<usize> = found.flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        node.notes = found;
+    }
+}
+
+fn spread_notes(picture: &mut Picture) {
+    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); picture.nodes.len()];
+    for edge in &picture.edges {
+        neighbours[edge.from].push(edge.to);
+        neighbours[edge.to].push(edge.from);
+    }
+    let noted = |node: &Node| !node.notes.is_empty();
+    let all = picture.nodes.iter().enumerate();
+    let mut queue: VecDeque<usize> = all.filter(|(_, n)| noted(n)).map(|(i, _)| i).collect();
+    while let Some(index) = queue.pop_front() {
+        let notes = picture.nodes[index].notes.clone();
+        for &next in &neighbours[index] {
+            let node = &mut picture.nodes[next];
+            if node.change != Change::None && node.notes.is_empty() {
+                node.notes.clone_from(&notes);
+                queue.push_back(next);
+            }
+        }
+    }
+}
