@@ -3,6 +3,8 @@
 // it alone.
 "use strict";
 
+// A box with more values across its border shows them as stubs at the things that they end at.
+const MOST_PORTS = 12;
 const SIZE = { char: 6.65, line: 14, pad: 7, head: 24, gap: 12, port: 1 };
 
 /** Prepares a side of the scene: who is in which box, and which edges cross which border. */
@@ -118,8 +120,10 @@ function layoutBox(side, frame) {
   const links = new Map();
   const link = (from, to, edge, fromPort, toPort) => {
     if (from === to) return;
-    const [, , kind, label, width, large] = side.edges[edge];
-    const name = (inner.has(from) ? fromPort : "") + "|" + (inner.has(to) ? toPort : "") + "|" + (kind === "data" ? label : kind);
+    const [, , kind, text, width, large] = side.edges[edge];
+    // The label stands once, outside of the boxes.
+    const label = /^[io]/.test(from) || /^[io]/.test(to) ? "" : text;
+    const name = (inner.get(from)?.bottom.has(fromPort) ? fromPort : "") + "|" + (inner.get(to)?.top.has(toPort) ? toPort : "") + "|" + (kind === "data" ? label : kind);
     const key = from + ">" + to + ">" + name;
     const old = links.get(key);
     if (old) { old.edges.push(edge); old.width = Math.max(old.width, width); old.large ||= large; return; }
@@ -132,21 +136,25 @@ function layoutBox(side, frame) {
     link(itemIn(side, frame, from), itemIn(side, frame, to), e, "p" + from, "p" + from);
   }
   const ports = { top: new Set(), bottom: new Set() };
-  for (const e of enters) {
-    const [from, to] = side.edges[e];
-    const port = "i" + from;
-    if (!ports.top.has(port)) { ports.top.add(port); graph.setNode(port, { width: SIZE.port, height: SIZE.port }); }
-    link(port, itemIn(side, frame, to), e, "p" + from, "p" + from);
-  }
-  for (const e of leaves) {
-    const [from] = side.edges[e];
-    const port = "o" + from;
-    if (!ports.bottom.has(port)) { ports.bottom.add(port); graph.setNode(port, { width: SIZE.port, height: SIZE.port }); }
-    link(itemIn(side, frame, from), port, e, "p" + from, "p" + from);
-  }
+  const stubs = { enters: new Map(), leaves: new Map() };
+  const distinct = (edges) => new Set(edges.map((e) => side.edges[e][0])).size;
+  const cross = (edges, isIn) => {
+    const few = distinct(edges) <= MOST_PORTS;
+    for (const e of edges) {
+      const [from, to] = side.edges[e];
+      const item = itemIn(side, frame, isIn ? to : from);
+      if (!few) { const count = isIn ? stubs.enters : stubs.leaves; count.set(item, (count.get(item) || 0) + 1); continue; }
+      const port = (isIn ? "i" : "o") + from, all = isIn ? ports.top : ports.bottom;
+      if (!all.has(port)) { all.add(port); graph.setNode(port, { width: SIZE.port, height: SIZE.port }); }
+      link(isIn ? port : item, isIn ? item : port, e, "p" + from, "p" + from);
+    }
+  };
+  cross(enters, true);
+  cross(leaves, false);
   pin(graph, ports);
   vendor.layout(graph);
   const result = collect(side, frame, graph, links, inner, ports);
+  for (const item of result.items) { item.enters = stubs.enters.get(item.id); item.leaves = stubs.leaves.get(item.id); }
   side.cache.set(frame, result);
   return result;
 }
@@ -171,7 +179,15 @@ function pin(graph, ports) {
 /** Takes what dagre found, with the trunks from the border to the ports. */
 function collect(side, frame, graph, links, inner, ports) {
   const title = side.boxes[frame].title;
-  const dx = SIZE.gap, dy = SIZE.head + SIZE.gap / 2;
+  let [left, top] = [0, Infinity];
+  for (const n of graph.nodes()) {
+    if (n === "T" || n === "B") continue;
+    const { x, y, width, height } = graph.node(n);
+    left = Math.min(left, x - width / 2);
+    top = Math.min(top, y - height / 2);
+  }
+  for (const one of links.values()) for (const { x } of graph.edge(one.from, one.to, one.name).points) left = Math.min(left, x);
+  const dx = SIZE.gap - left, dy = SIZE.head + SIZE.gap / 2 - (isFinite(top) ? top : 0);
   let [right, bottom] = [textWidth(title) + 40, 20];
   for (const n of graph.nodes()) {
     if (n === "T" || n === "B") continue;
@@ -187,7 +203,18 @@ function collect(side, frame, graph, links, inner, ports) {
   for (const n of graph.nodes()) {
     if (/^[nb]\d/.test(n)) result.items.push({ id: n, inner: inner.get(n), ...at(n) });
   }
-  const shifted = (points) => points.map(({ x, y }) => ({ x: x + dx, y: y + dy }));
+  const rows = new Map();
+  for (const n of graph.nodes()) {
+    const { y, height } = graph.node(n), key = Math.round(y * 10);
+    if (/^[nb]\d/.test(n)) rows.set(key, Math.max(rows.get(key) || 0, height));
+  }
+  // A line passes between the things of a row upright.
+  const shifted = (points) => points.flatMap(({ x, y }, i) => {
+    const height = rows.get(Math.round(y * 10)) || 0;
+    if (i === 0 || i === points.length - 1 || height < 2) return [{ x: x + dx, y: y + dy }];
+    const half = points[i - 1].y < y ? height / 2 : -height / 2;
+    return [{ x: x + dx, y: y - half + dy }, { x: x + dx, y: y + half + dy }];
+  });
   for (const port of ports.top) {
     const points = shifted(graph.edge("T", port, "pin").points);
     const x = points.length > 2 ? points[1].x : graph.node(port).x + dx;
@@ -212,10 +239,17 @@ function collect(side, frame, graph, links, inner, ports) {
     // An edge that dagre turned around starts at the top.
     const out = inner.get(one.from)?.bottom.get(one.fromPort), into = inner.get(one.to)?.top.get(one.toPort);
     if (!up) {
+      const last = points.length - 1, bend = last > 1;
+      const near = (box, x) => Math.min(Math.max(x, box.x + Math.min(14, box.width / 2)), box.x + box.width - Math.min(14, box.width / 2));
+      const start = { x: near(from, bend ? points[1].x : to.x + to.width / 2), y: from.y + from.height };
+      const end = { x: near(to, bend ? points[last - 1].x : from.x + from.width / 2), y: to.y };
+      points[0] = start;
+      points[last] = end;
       if (out !== undefined) points[0] = { x: from.x + out, y: from.y + from.height };
       if (into !== undefined) points[points.length - 1] = { x: to.x + into, y: to.y };
     }
     const label = found.x === undefined ? null : { x: found.x + dx, y: found.y + dy };
+    for (const { x } of points) result.width = Math.max(result.width, x + SIZE.gap / 2);
     result.edges.push({ ...one, points, at: label });
   }
   // A trunk is as wide as the widest edge that it carries.

@@ -4,7 +4,7 @@
 const scene = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const svg = vendor.select("#picture");
-const BUDGET = 70; // Things that are open when the page opens.
+const BUDGET = 110; // Things that are open when the page opens.
 const MOST = 1500; // Things that one key press opens.
 const state = { selected: null, hits: [], hit: -1, query: "", drawn: new Map(), frames: new Map(), size: [1, 1] };
 
@@ -52,21 +52,15 @@ function toggle(s, frame) {
   }
 }
 
-/** Opens boxes level by level, as long as there is room for their things. */
+/** Opens boxes level by level, as long as there is room for the things of a whole level. */
 function openSome(side, budget) {
   let level = side.roots.slice();
-  let used = level.length;
+  let used = 0;
   while (level.length) {
-    const next = [];
-    for (const box of level) {
-      const { nodes, boxes } = side.index[box];
-      const things = nodes.length + boxes.length;
-      if (used + things > budget && used > side.roots.length) continue;
-      used += things;
-      side.open.add(box);
-      next.push(...boxes);
-    }
-    level = next;
+    used += level.reduce((sum, box) => sum + side.index[box].nodes.length + side.index[box].boxes.length, 0);
+    if (used > budget && side.open.size) return;
+    level.forEach((box) => side.open.add(box));
+    level = level.flatMap((box) => side.index[box].boxes);
   }
 }
 
@@ -128,6 +122,7 @@ function drawBox(parent, s, laid, x, y, depth) {
     if (item.id[0] === "n") drawNode(group, s, i, item);
     else if (item.inner) drawBox(group, s, item.inner, item.x, item.y, depth + 1);
     else drawClosed(group, s, i, item);
+    stubs(group, item);
   }
   // Labels above all.
   for (const edge of laid.edges) labelEdge(group, s, edge);
@@ -163,6 +158,19 @@ function drawEdge(parent, s, edge) {
   }
 }
 
+/** Short lines for values that cross the border of a box with too many such values to draw. */
+function stubs(parent, { x, y, width, height, enters, leaves }) {
+  const at = (n) => x + width / 2 + (n ? 12 : 0);
+  if (enters) {
+    const line = make(parent, "path", { class: "stub", d: `M${at(1)},${y - 13}v9l-3,-4m3,4l3,-4` });
+    make(line, "title", {}, enters + " from outside of the box");
+  }
+  if (leaves) {
+    const line = make(parent, "path", { class: "stub", d: `M${at(1)},${y + height + 3}v9l-3,-4m3,4l3,-4` });
+    make(line, "title", {}, leaves + " to outside of the box");
+  }
+}
+
 function labelEdge(parent, s, edge) {
   if (!edge.label || !edge.at) return;
   make(parent, "text", { class: "edge-label", x: edge.at.x, y: edge.at.y + 3 }, edge.label);
@@ -170,7 +178,7 @@ function labelEdge(parent, s, edge) {
 
 function drawClosed(parent, s, i, { x, y, width, height }) {
   const side = scene.sides[s], [ox, oy] = offset(parent);
-  state.frames.set(s + ":" + i, { x: ox + x, y: oy + y });
+  state.frames.set(s + ":" + i, { x: ox + x, y: oy + y, width, shut: true });
   const changes = countChanges(side, i);
   const group = make(parent, "g", { transform: `translate(${x},${y})`, class: "closed" + (changes ? " changed edited" : "") });
   make(group, "title", {}, "Open: " + side.boxes[i].title);
@@ -244,10 +252,15 @@ function fit() {
 function start() {
   const { width, height } = byId("picture").getBoundingClientRect();
   const all = 0.96 * Math.min(width / state.size[0], height / state.size[1]);
-  if (all >= 0.5) { fit(); return; }
-  const k = Math.max(0.55, Math.min(1, 0.96 * width / state.size[0]));
-  const x = Math.max(12, (width - state.size[0] * k) / 2);
-  svg.call(zoomer.transform, vendor.zoomIdentity.translate(state.size[0] * k > width ? 12 : x, 12).scale(k));
+  if (all >= 0.6) { fit(); return; }
+  const k = Math.max(0.6, Math.min(1, 0.96 * width / state.size[0]));
+  // What is too wide begins with its first thing.
+  let left = (width - state.size[0] * k) / 2;
+  if (state.size[0] * k > width) {
+    const first = [...state.drawn.values()].concat([...state.frames.values()].filter((at) => at.shut)).sort((a, b) => a.y - b.y)[0];
+    left = first && scene.sides.length === 1 ? Math.min(12, width / 2 - (first.x + first.width / 2) * k) : 12;
+  }
+  svg.call(zoomer.transform, vendor.zoomIdentity.translate(left, 12).scale(k));
 }
 
 function pan(dx, dy) { const t = vendorTransform(); svg.call(zoomer.transform, vendor.zoomIdentity.translate(t.x + dx, t.y + dy).scale(t.k)); }

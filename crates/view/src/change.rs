@@ -13,13 +13,59 @@ pub(crate) fn mark(sides: &mut [Picture; 2], notes: &[Note]) {
     let [was, is] = sides;
     let before = changes(was, is, Change::Removed);
     let after = changes(is, was, Change::Added);
-    for (picture, changes) in [(was, before), (is, after)] {
+    for (picture, changes) in [(&mut *was, before), (&mut *is, after)] {
         for (node, change) in picture.nodes.iter_mut().zip(changes) {
             node.change = change;
         }
         name_notes(picture, notes);
         spread_notes(picture);
     }
+    // New instructions may have no name in the framework: they stand where the old ones stood.
+    hand_notes(was, is);
+    hand_notes(is, was);
+}
+
+/// Gives changed nodes without notes those of the node of the same name in the other picture, or
+/// those of the changed neighbours that an unchanged neighbour has there.
+fn hand_notes(from: &Picture, to: &mut Picture) {
+    let mut there: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut add = |name, notes: &[usize]| {
+        let all: &mut Vec<usize> = there.entry(name).or_default();
+        all.extend(notes);
+    };
+    for node in &from.nodes {
+        add(node.name.as_str(), &node.notes);
+    }
+    for edge in &from.edges {
+        let [a, b] = [&from.nodes[edge.from], &from.nodes[edge.to]];
+        for (same, changed) in [(a, b), (b, a)] {
+            if same.change == Change::None {
+                add(same.name.as_str(), &changed.notes);
+            }
+        }
+    }
+    for notes in there.values_mut() {
+        notes.sort_unstable();
+        notes.dedup();
+    }
+    let mut found: Vec<Vec<usize>> = vec![Vec::new(); to.nodes.len()];
+    let known = |node: &Node| there.get(node.name.as_str()).cloned().unwrap_or_default();
+    for (found, node) in found.iter_mut().zip(&to.nodes) {
+        *found = known(node);
+    }
+    for edge in &to.edges {
+        for (same, changed) in [(edge.from, edge.to), (edge.to, edge.from)] {
+            if to.nodes[same].change == Change::None && found[changed].is_empty() {
+                found[changed] = known(&to.nodes[same]);
+            }
+        }
+    }
+    for (node, found) in to.nodes.iter_mut().zip(found) {
+        if node.change != Change::None && node.notes.is_empty() {
+            node.notes = found;
+        }
+    }
+    spread_notes(to);
 }
 
 fn changes(picture: &Picture, other: &Picture, alone: Change) -> Vec<Change> {

@@ -200,7 +200,9 @@ impl Links {
 
     fn add(&mut self, picture: &Picture, frame: usize, from: Item, to: Item, edge: usize) {
         let edge = &picture.edges[edge];
-        let label = edge.text();
+        let is_port = |item: Item| matches!(item, Item::In(_) | Item::Out(_));
+        // The label stands once, outside of the boxes.
+        let label = if is_port(from) || is_port(to) { String::new() } else { edge.text() };
         let value = edge.from;
         let name = format!("{value} {:?} {label}", edge.kind);
         let (kind, width, is_large) = (edge.kind, edge.width(), edge.is_large);
@@ -249,7 +251,11 @@ fn one_box(
     };
     catch_unwind(AssertUnwindSafe(|| dagre::layout(&mut graph, Some(options))))
         .map_err(|_| ViewError::Layout)?;
-    Found { graph: &graph, inner, items: &items }.collect(links, &ports, heading)
+    let (shift, rows) = (At::default(), BTreeMap::new());
+    let mut found = Found { graph: &graph, inner, items: &items, shift, rows };
+    found.rows = found.heights()?;
+    found.shift = found.shift_for(links)?;
+    found.collect(links, &ports, heading)
 }
 
 fn edge_label(link: &Link) -> EdgeLabel {
@@ -291,11 +297,21 @@ fn pin(graph: &mut Graph<NodeLabel, EdgeLabel>, items: &[(Item, Size)], ports: &
     }
 }
 
+/// A place in tenths of a pixel, as a key.
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+fn tenths(y: f64) -> i64 {
+    (y * 10.0).round() as i64
+}
+
 /// The graph of a box with the places that were found.
 struct Found<'a> {
     graph: &'a Graph<NodeLabel, EdgeLabel>,
     inner: &'a [Inner],
     items: &'a [(Item, Size)],
+    /// What is added to the places that were found.
+    shift: At,
+    /// The heights of the rows of things, by the tenths of their middles.
+    rows: BTreeMap<i64, f64>,
 }
 
 impl Found<'_> {
@@ -308,6 +324,7 @@ impl Found<'_> {
         let mut found = Inner { size: Size { width: heading + 3.0 * GAP, height: HEAD }, ..Inner::default() };
         for (item, size) in self.items {
             let at = self.corner(*item)?;
+            // Ports lie on lines.
             found.size.width = found.size.width.max(at.x + size.width + GAP);
             found.size.height = found.size.height.max(at.y + size.height + GAP);
             found.items.push((*item, at));
@@ -325,9 +342,58 @@ impl Found<'_> {
         }
         for ((from, to, name), link) in links {
             let line = self.line(*from, *to, name, link)?;
+            let right = line.points.iter().fold(0.0_f64, |right, point| right.max(point.x));
+            found.size.width = found.size.width.max(right + GAP / 2.0);
             found.lines.push(line);
         }
         Ok(found)
+    }
+
+    /// Finds the shift that puts the topmost thing below the heading, and the leftmost thing or line
+    /// beside the border.
+    fn shift_for(
+        &self,
+        links: &BTreeMap<(Item, Item, String), Link>,
+    ) -> Result<At, ViewError> {
+        let (mut left, mut top) = (0.0_f64, f64::INFINITY);
+        for (item, _) in self.items {
+            let corner = self.corner(*item)?;
+            (left, top) = (left.min(corner.x), top.min(corner.y));
+        }
+        for (from, to, name) in links.keys() {
+            left = self.points(*from, *to, name)?.iter().fold(left, |left, point| left.min(point.x));
+        }
+        let top = if top.is_finite() { top } else { 0.0 };
+        Ok(At { x: GAP - left, y: HEAD + GAP / 2.0 - top })
+    }
+
+    /// Finds the heights of the rows of things.
+    fn heights(&self) -> Result<BTreeMap<i64, f64>, ViewError> {
+        let mut rows: BTreeMap<i64, f64> = BTreeMap::new();
+        for (item, size) in self.items {
+            let (_, at) = self.node(*item)?;
+            let height = rows.entry(tenths(at.y)).or_default();
+            *height = height.max(size.height);
+        }
+        Ok(rows)
+    }
+
+    /// Lets a line pass between the things of a row upright, so that it is slanted in the gaps
+    /// between rows alone.
+    fn upright(&self, points: &[At]) -> Vec<At> {
+        let mut all = Vec::new();
+        for (index, &At { x, y }) in points.iter().enumerate() {
+            let height = self.rows.get(&tenths(y)).copied().unwrap_or(0.0);
+            let is_end = index == 0 || index + 1 == points.len();
+            if is_end || height < 2.0 {
+                all.push(At { x, y });
+            } else {
+                let is_down = points[index - 1].y < y;
+                let half = if is_down { height / 2.0 } else { -height / 2.0 };
+                all.extend([At { x, y: y - half }, At { x, y: y + half }]);
+            }
+        }
+        all
     }
 
     fn node(&self, item: Item) -> Result<(&NodeLabel, At), ViewError> {
@@ -339,14 +405,16 @@ impl Found<'_> {
 
     fn corner(&self, item: Item) -> Result<At, ViewError> {
         let (node, at) = self.node(item)?;
-        Ok(At { x: at.x - node.width / 2.0 + GAP, y: at.y - node.height / 2.0 + HEAD + GAP / 2.0 })
+        let half = At { x: -node.width / 2.0, y: -node.height / 2.0 };
+        Ok(at.plus(half).plus(self.shift))
     }
 
     fn points(&self, from: Item, to: Item, name: &str) -> Result<Vec<At>, ViewError> {
         let edge = self.graph.edge(&from.key(), &to.key(), Some(name)).ok_or(ViewError::Layout)?;
         let points = edge.points.iter();
+        let points: Vec<At> = points.map(|point| At { x: point.x, y: point.y }).collect();
         let points: Vec<At> =
-            points.map(|p| At { x: p.x + GAP, y: p.y + HEAD + GAP / 2.0 }).collect();
+            self.upright(&points).iter().map(|point| point.plus(self.shift)).collect();
         if points.len() < 2 { Err(ViewError::Layout) } else { Ok(points) }
     }
 
@@ -358,7 +426,7 @@ impl Found<'_> {
         bottom: f64,
     ) -> Result<Line, ViewError> {
         let (_, at) = self.node(port)?;
-        let at = At { x: at.x + GAP, y: at.y + HEAD + GAP / 2.0 };
+        let at = at.plus(self.shift);
         let is_in = matches!(port, Item::In(_));
         let ends = if is_in { (Item::Top, port) } else { (port, Item::Bottom) };
         let mut points = self.points(ends.0, ends.1, "pin")?;
@@ -381,11 +449,29 @@ impl Found<'_> {
         })
     }
 
+    /// Where a line leaves a thing below and arrives at one above, nearest to where it comes from.
+    fn ends(&self, from: Item, to: Item, points: &[At]) -> Result<(At, At), ViewError> {
+        let last = points.len() - 1;
+        let near = |item: Item, x: f64, below: bool| {
+            let (node, _) = self.node(item)?;
+            let corner = self.corner(item)?;
+            let inset = (node.width / 2.0).min(14.0);
+            let x = x.clamp(corner.x + inset, corner.x + node.width - inset);
+            Ok(At { x, y: if below { corner.y + node.height } else { corner.y } })
+        };
+        // Without a bend, it aims at the middle of the other end.
+        let middle = |item: Item| self.node(item).map(|(_, at)| at.x + self.shift.x);
+        let out = if last > 1 { points[1].x } else { middle(to)? };
+        let into = if last > 1 { points[last - 1].x } else { middle(from)? };
+        Ok((near(from, out, true)?, near(to, into, false)?))
+    }
+
     fn line(&self, from: Item, to: Item, name: &str, link: &Link) -> Result<Line, ViewError> {
         let mut points = self.points(from, to, name)?;
         let last = points.len() - 1;
         // A line that was turned around goes up, from side to side.
         if points[0].y <= points[last].y {
+            (points[0], points[last]) = self.ends(from, to, &points)?;
             if let Item::Frame(frame) = from
                 && let Some(x) = self.inner[frame].bottom.get(&link.value)
             {
@@ -402,7 +488,7 @@ impl Found<'_> {
         let edge = self.graph.edge(&from.key(), &to.key(), Some(name));
         let place = edge.and_then(|edge| edge.x.zip(edge.y));
         let label = place.filter(|_| !link.label.is_empty()).map(|(x, y)| {
-            (link.label.clone(), At { x: x + GAP, y: y + HEAD + GAP / 2.0 })
+            (link.label.clone(), At { x, y }.plus(self.shift))
         });
         let ends = matches!(to, Item::Node(_));
         let Link { kind, width, is_large, .. } = *link;

@@ -110,7 +110,8 @@ impl Node {
             1 => marks.push("reads a large array".into()),
             n => marks.push(format!("reads {n} large arrays")),
         }
-        marks.extend(self.weight.as_ref().map(|weight| weight.text.clone()));
+        let weight = self.weight.as_ref().filter(|weight| weight.share >= 0.001);
+        marks.extend(weight.map(|weight| weight.text.clone()));
         if self.hidden != [0, 0] {
             marks.push(format!("not drawn: {} operands, {} users", self.hidden[0], self.hidden[1]));
         }

@@ -1,16 +1,16 @@
 //! Boxes for the scopes of the framework's program, and for parts of what is still long, so that no
-//! box of a page has more than about a hundred things in it.
+//! box of a page has more than about fifty things in it.
 
 use std::collections::HashMap;
 
 use crate::picture::{Frame, FrameKind, Picture};
 
 /// A box with at most so many things is left as it is.
-const FEW: usize = 24;
+const FEW: usize = 40;
 /// A box with more things is cut into parts.
-const MANY: usize = 90;
+const MANY: usize = 48;
 /// The things of a part.
-const PART: usize = 50;
+const PART: usize = 24;
 /// A scope with fewer things gets no box.
 const LEAST: usize = 4;
 /// Scopes within scopes are told apart up to this depth.
@@ -148,13 +148,20 @@ impl<'a> Scopes<'a> {
         let mut open: Vec<Thing> = self.all[scope].things.iter().rev().copied().collect();
         while let Some(thing) = open.pop() {
             match thing {
-                Thing::Scope(inner) if self.all[inner].count < LEAST => {
+                Thing::Scope(inner) if self.is_among_others(inner, scope) => {
                     open.extend(self.all[inner].things.iter().rev());
                 }
                 thing => flat.push(thing),
             }
         }
         flat
+    }
+
+    /// Checks whether the things of a scope are drawn among those of the scope around it: there are
+    /// too few of them for a box, or most of them all.
+    fn is_among_others(&self, inner: usize, scope: usize) -> bool {
+        let [count, all] = [inner, scope].map(|scope| self.all[scope].count);
+        count < LEAST || (count > all / 2 && all <= MANY)
     }
 
     /// Skips scopes that have one scope and nothing else in them.

@@ -53,12 +53,13 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// Returns a number of cycles, in thousands or millions if it is large.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "less than 10,000")]
 pub(crate) fn cycles(cycles: f64) -> String {
     let (scaled, unit) = match cycles {
         c if c >= 1e9 => (c / 1e9, "G"),
         c if c >= 1e6 => (c / 1e6, "M"),
         c if c >= 1e4 => (c / 1e3, "k"),
-        c => return format!("{c:.0} cycles"),
+        c => return tilewright::report::counted(c.round() as usize, "cycle"),
     };
     format!("{scaled:.1}{unit} cycles")
 }
@@ -137,36 +138,35 @@ pub(crate) fn reducer(module: &Module, computation: CompId) -> Option<String> {
     }
 }
 
-/// Returns the op with its most important attributes: `reduce add {1,2}`.
+/// Returns the op with what it combines elements with and its most important attributes:
+/// `reduce add {1,2}`.
 pub(crate) fn title(module: &Module, id: InstId) -> String {
     let op = module.op(id);
     let mut title = op.opcode().name().to_owned();
     if let Op::CustomCall(attrs) = op {
         let _ = write!(title, " {}", attrs.custom_call_target);
     }
+    op.for_each_computation(&mut |computation| {
+        if !crate::build::is_boxed(module, op.opcode(), computation)
+            && let Some(name) = reducer(module, computation) {
+            let _ = write!(title, " {name}");
+        }
+    });
     op.for_each_attr(&mut |name, value| push_attribute(&mut title, module, name, &value));
     cut(&title)
 }
 
 fn push_attribute(title: &mut String, module: &Module, name: &str, value: &AttrValue) {
-    match value {
-        AttrValue::Computation(computation) => {
-            if let Some(name) = reducer(module, *computation) {
-                let _ = write!(title, " {name}");
-            }
-        }
-        AttrValue::Computations(_) => {}
-        _ if LEFT_OUT.contains(&name) || name == "custom_call_target" => {}
-        _ => {
-            let text = tilewright::text::print_attribute(module, value);
-            let text = cut_at(&text, 36);
-            let known = ["dimensions", "direction", "kind", "index", "dim_labels", "slice"];
-            if known.contains(&name) {
-                let _ = write!(title, " {text}");
-            } else {
-                let short = name.replace("_dims", "").replace("contracting", "contract");
-                let _ = write!(title, " {short}={text}");
-            }
-        }
+    let is_computation = matches!(value, AttrValue::Computation(_) | AttrValue::Computations(_));
+    if is_computation || LEFT_OUT.contains(&name) || name == "custom_call_target" {
+        return;
+    }
+    let text = cut_at(&tilewright::text::print_attribute(module, value), 36);
+    let known = ["dimensions", "direction", "kind", "index", "dim_labels", "slice"];
+    if known.contains(&name) {
+        let _ = write!(title, " {text}");
+    } else {
+        let short = name.replace("_dims", "").replace("contracting", "contract");
+        let _ = write!(title, " {short}={text}");
     }
 }

@@ -1,19 +1,30 @@
 //! The kinds of nodes.
 
 use tilewright::ir::{ArrayShape, Family, InstId, Module, Op, Opcode};
+use tilewright::rewrite::cost::Residency;
 use tilewright::targets::{Alignment, MoveKind, Target};
 
 use crate::picture::Kind;
 
-/// Returns the kind of an instruction's node; `is_stored` says whether its value lies in memory.
-pub(super) fn of(module: &Module, id: InstId, target: &Target, is_stored: bool) -> Kind {
+/// Returns the kind of an instruction's node, given where its value lives. `is_stored` says whether it
+/// lies in memory.
+pub(super) fn of(
+    module: &Module,
+    id: InstId,
+    target: &Target,
+    residency: Residency,
+    is_stored: bool,
+) -> Kind {
     let op = module.op(id);
     let opcode = op.opcode();
     match op {
         Op::Parameter(_) => return Kind::Input,
         Op::Constant(_) => return Kind::Constant,
         Op::Reshape(_) | Op::DynamicReshape | Op::Transpose(_) => {
-            return if moves(module, id, target) { Kind::Moves } else { Kind::Free };
+            // The model lets a small array have the layout of its reshape.
+            let is_free = residency != Residency::Stored && target.alignment != Alignment::None;
+            let moves = !is_free && moves(module, id, target);
+            return if moves { Kind::Moves } else { Kind::Free };
         }
         Op::Broadcast(_) | Op::Iota(_) => {
             return if is_stored { Kind::Moves } else { Kind::Free };

@@ -18,7 +18,7 @@ use tilewright::text::{print_attribute, print_instruction, print_sharding};
 
 use crate::error::ViewError;
 use crate::picture::{
-    Change, Edge, EdgeKind, Frame, FrameKind, Kind, Memory, Node, Origin, Picture,
+    Change, Edge, EdgeKind, Frame, FrameKind, Kind, Memory, Node, Origin, Picture, Weight,
 };
 use crate::scene::Weights;
 use crate::words;
@@ -165,14 +165,16 @@ impl Drawing<'_> {
     fn described(&self, id: InstId, frame: usize, is_result: bool) -> Node {
         let module = self.module;
         let memory = self.memory(id);
-        let kind = kind::of(module, id, self.model.target, memory.is_stored);
+        let weight = self.weights.of(module, id);
+        let residency = self.ledger.residency(id);
+        let kind = kind::of(module, id, self.model.target, residency, memory.is_stored);
         Node {
             name: module.name_of(id).to_owned(),
             op: module.opcode(id).name(),
             frame,
             kind,
             title: match kind {
-                Kind::Input => format!("parameter {}", module.name_of(id)),
+                Kind::Input => "parameter".to_owned(),
                 Kind::Constant => format!("constant {}", words::constant(module, id)),
                 _ => words::title(module, id),
             },
@@ -181,10 +183,10 @@ impl Drawing<'_> {
             is_result,
             memory,
             large_reads: 0,
-            weight: self.weights.of(module, id),
             origin: origin(module, id),
             text: print_instruction(module, id),
-            details: details(module, id),
+            details: details(module, id, weight.as_ref()),
+            weight,
             calls: Vec::new(),
             change: Change::None,
             notes: Vec::new(),
@@ -315,6 +317,11 @@ impl Drawing<'_> {
                 let is_drawn = self.memory(id).is_large && !self.plan.is_nested(computation);
                 (!is_drawn).then(|| Value::parameter(module, id))
             }
+            // A scalar that is repeated is drawn as the scalar.
+            Op::Broadcast(attrs) if attrs.dimensions.is_empty() && !self.memory(id).is_stored => {
+                let of = self.values[*module.operands(id).first()?].as_ref()?;
+                of.node.is_none().then(|| of.repeated())
+            }
             Op::GetTupleElement(attrs) => {
                 let of = module.operands(id).first()?;
                 self.values[*of].as_ref().map(|value| value.part(attrs.index, module.shape(id)))
@@ -325,8 +332,13 @@ impl Drawing<'_> {
 }
 
 /// The facts about an instruction that its text does not have.
-fn details(module: &Module, id: InstId) -> Vec<(&'static str, String)> {
+fn details(
+    module: &Module,
+    id: InstId,
+    weight: Option<&Weight>,
+) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
+    details.extend(weight.map(|weight| ("cost", weight.text.clone())));
     module.op(id).for_each_attr(&mut |name, value| {
         if name != "dimensions" {
             details.push((name, words::cut_at(&print_attribute(module, &value), 400)));
@@ -346,7 +358,7 @@ fn details(module: &Module, id: InstId) -> Vec<(&'static str, String)> {
 }
 
 /// Checks whether an instruction's computations are drawn in place of named in its title.
-fn is_boxed(module: &Module, opcode: Opcode, computation: CompId) -> bool {
+pub(crate) fn is_boxed(module: &Module, opcode: Opcode, computation: CompId) -> bool {
     let applies = matches!(
         opcode,
         Opcode::Fusion | Opcode::Call | Opcode::While | Opcode::Conditional | Opcode::AsyncStart

@@ -36,6 +36,11 @@ impl Value {
         Self { node: None, name: words::constant(module, id), shape }
     }
 
+    /// A scalar as the array that it is broadcast to.
+    pub(super) fn repeated(&self) -> Self {
+        Self { shape: "everywhere".to_owned(), ..self.clone() }
+    }
+
     /// An element of a tuple.
     pub(super) fn part(&self, index: i64, shape: &Shape) -> Self {
         let name = words::cut_at(&format!("{}[{index}]", self.name), LONGEST_PATH);
