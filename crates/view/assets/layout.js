@@ -122,7 +122,8 @@ function layoutBox(side, frame) {
     if (from === to) return;
     const [, , kind, text, width, large] = side.edges[edge];
     // The label stands once, outside of the boxes.
-    const label = /^[io]/.test(from) || /^[io]/.test(to) ? "" : text;
+    const isShut = (item) => item[0] === "b" && !inner.has(item);
+    const label = /^[io]/.test(from) || /^[io]/.test(to) || isShut(from) || isShut(to) ? "" : text;
     const name = (inner.get(from)?.bottom.has(fromPort) ? fromPort : "") + "|" + (inner.get(to)?.top.has(toPort) ? toPort : "") + "|" + (kind === "data" ? label : kind);
     const key = from + ">" + to + ">" + name;
     const old = links.get(key);

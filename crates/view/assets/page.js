@@ -5,8 +5,8 @@ const scene = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const svg = vendor.select("#picture");
 const BUDGET = 110; // Things that are open when the page opens.
-const MOST = 1500; // Things that one key press opens.
-const state = { selected: null, hits: [], hit: -1, query: "", drawn: new Map(), frames: new Map(), size: [1, 1] };
+const MOST = 800; // Things that one key press opens.
+const state = { selected: null, hits: [], hit: -1, query: "", drawn: new Map(), frames: new Map(), size: [1, 1], things: [], due: false };
 
 const make = (parent, name, attributes = {}, text) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -67,8 +67,26 @@ function openSome(side, budget) {
 // ---- Drawing ----
 
 const zoomer = vendor.zoom().scaleExtent([0.02, 4]).on("zoom", (event) => {
-  byId("world").setAttribute("transform", event.transform);
+  const world = byId("world");
+  world.setAttribute("transform", event.transform);
+  // What cannot be read is not drawn.
+  world.classList.toggle("far", event.transform.k < 0.4);
+  world.classList.toggle("farther", event.transform.k < 0.18);
+  if (!state.due) { state.due = true; requestAnimationFrame(cull); }
 });
+
+/** Draws only what is in view, or a screen away from it. */
+function cull() {
+  state.due = false;
+  const { width, height } = byId("picture").getBoundingClientRect(), t = vendorTransform();
+  const [x0, y0, x1, y1] = [-width / 2 - t.x, -height / 2 - t.y, 1.5 * width - t.x, 1.5 * height - t.y].map((v) => v / t.k);
+  for (const thing of state.things) {
+    const shown = thing.x1 >= x0 && thing.x0 <= x1 && thing.y1 >= y0 && thing.y0 <= y1;
+    if (shown !== thing.shown) { thing.shown = shown; for (const one of thing.all) one.style.display = shown ? "" : "none"; }
+  }
+}
+
+function culled(x0, y0, x1, y1, ...all) { state.things.push({ x0, y0, x1, y1, all, shown: true }); }
 const vendorTransform = () => byId("picture").__zoom || vendor.zoomIdentity;
 
 function defs(parent) {
@@ -84,6 +102,7 @@ function redraw() {
   world.replaceChildren();
   state.drawn.clear();
   state.frames.clear();
+  state.things = [];
   let x = 0, height = 0;
   scene.sides.forEach((side, s) => {
     let y = 0, width = 0;
@@ -103,6 +122,7 @@ function redraw() {
   });
   state.size = [Math.max(1, x - 60), Math.max(1, height - 30)];
   mark();
+  cull();
 }
 
 function drawBox(parent, s, laid, x, y, depth) {
@@ -144,18 +164,23 @@ function path(points) {
 function drawEdge(parent, s, edge) {
   const kind = (edge.kind && edge.kind !== "data" ? " " + edge.kind : "") + (edge.large ? " large" : "");
   const line = make(parent, "path", { d: path(edge.points), class: "edge" + kind, "stroke-width": edge.width });
+  if (edge.edges.length > 1) make(line, "title", {}, edge.edges.length + " values");
   const ends = new Set();
   for (const e of edge.edges) ends.add(scene.sides[s].edges[e][0]).add(scene.sides[s].edges[e][1]);
   line.__ends = [s, ends];
   // A trunk or a line to a port goes on.
   const isLast = edge.to && edge.to[0] !== "o" && !(edge.to[0] === "b" && scene.sides[s].open.has(+edge.to.slice(1)));
+  const all = [line];
   if (isLast) {
     const [a, b] = [edge.points[edge.points.length - 2], edge.points[edge.points.length - 1]];
     const size = 4 + edge.width, down = b.y >= a.y ? 1 : -1;
     const head = make(parent, "path", { class: "head" + (edge.large ? " large" : ""), d: `M${b.x},${b.y}l${-size / 1.6},${-size * down}h${size * 1.25}z` });
-    if (edge.large) make(parent, "path", { class: "head large", d: `M${b.x},${b.y - size * down}l${-size / 1.6},${-size * down}h${size * 1.25}z` });
+    if (edge.large) all.push(make(parent, "path", { class: "head large", d: `M${b.x},${b.y - size * down}l${-size / 1.6},${-size * down}h${size * 1.25}z` }));
     head.__ends = line.__ends;
+    all.push(head);
   }
+  const [xs, ys] = [edge.points.map((p) => p.x), edge.points.map((p) => p.y)], [ox, oy] = offset(parent);
+  culled(ox + Math.min(...xs), oy + Math.min(...ys), ox + Math.max(...xs), oy + Math.max(...ys), ...all);
 }
 
 /** Short lines for values that cross the border of a box with too many such values to draw. */
@@ -189,6 +214,7 @@ function drawClosed(parent, s, i, { x, y, width, height }) {
   });
   if (changes) make(group, "rect", { class: "ring", x: -4, y: -4, width: width + 8, height: height + 8, rx: 9 });
   group.addEventListener("click", (event) => { event.stopPropagation(); toggle(s, i); });
+  culled(ox + x, oy + y, ox + x + width, oy + y + height, group);
 }
 
 function shellOf(group, node, width, height) {
@@ -235,6 +261,7 @@ function drawNode(parent, s, i, { x, y, width, height }) {
     make(group, "text", { class: "badge-text", x: width + 3, y: 1 }, sign);
   }
   group.addEventListener("click", (event) => { event.stopPropagation(); select(s, i, false); });
+  culled(ox + x, oy + y, ox + x + width, oy + y + height, group);
   state.drawn.set(s + ":" + i, { group, x: ox + x, y: oy + y, width, height });
 }
 
@@ -521,11 +548,11 @@ function legend() {
     ["elementwise", { change: "edited" }, "same name, other operands or shape: dotted ring"],
   ];
   const side = { nodes: rows.map(([kind, more]) => ({ ...base, kind, title: kind, ...more })), edges: [], open: new Set(), boxes: [] };
-  const held = scene.sides;
-  const drawn = state.drawn, frames = state.frames;
+  const held = scene.sides, known = state.things.length;
+  const { drawn, frames, things } = state;
   state.drawn = new Map(); state.frames = new Map(); scene.sides = [side];
   rows.forEach(([, , words], i) => {
-    const [x, y] = [8 + (i % 2) * 335, 10 + Math.floor(i / 2) * 40];
+    const [x, y] = [8 + (i % 2) * 365, 10 + Math.floor(i / 2) * 40];
     const node = side.nodes[i];
     const group = make(box, "g", { transform: `translate(${x},${y}) scale(.8)` });
     node.inlined = []; node.marks = [];
@@ -535,12 +562,12 @@ function legend() {
   });
   const y = 10 + Math.ceil(rows.length / 2) * 40;
   [[1, false, "a value; the more bytes, the wider"], [4, true, "a large array, read from memory: two heads"]].forEach(([width, large, words], i) => {
-    const x = 8 + i * 335;
+    const x = 8 + i * 365;
     drawEdge(box, 0, { points: [{ x: x + 36, y }, { x: x + 36, y: y + 30 }], width, large, edges: [], to: "n0" });
     make(box, "text", { x: x + 86, y: y + 18, style: "font-family:system-ui" }, words);
   });
-  box.setAttribute("viewBox", `0 0 680 ${y + 40}`);
-  state.drawn = drawn; state.frames = frames; scene.sides = held;
+  box.setAttribute("viewBox", `0 0 740 ${y + 40}`);
+  Object.assign(state, { drawn, frames, things: things.slice(0, known) }); scene.sides = held;
   const keys = byId("keys");
   const said = new Map();
   for (const [key, words] of KEYS) said.set(words, [...(said.get(words) || []), key.replace("Arrow", "")]);
