@@ -337,6 +337,7 @@ function panel() {
   const padded = node.padded > node.bytes ? `; with padding ${bytes(node.padded)}` : "";
   section(aside, "Memory of the result", bytes(node.bytes) + padded + stored);
   (node.notes || []).forEach((n) => noteParagraph(aside, n));
+  section(aside, "Computation", scene.strings[node.computation]);
   section(aside, "Scope", scene.strings[node.opName]);
   const file = scene.strings[node.file];
   section(aside, "Source", file && file + (node.line ? ":" + node.line : ""));

@@ -28,19 +28,19 @@ pub(crate) fn mark(sides: &mut [Picture; 2], notes: &[Note]) {
 /// Gives changed nodes without notes those of the node of the same name in the other picture, or
 /// those of the changed neighbours that an unchanged neighbour has there.
 fn hand_notes(from: &Picture, to: &mut Picture) {
-    let mut there: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut add = |name, notes: &[usize]| {
-        let all: &mut Vec<usize> = there.entry(name).or_default();
+    let mut there: HashMap<Name<'_>, Vec<usize>> = HashMap::new();
+    let mut add = |node, notes: &[usize]| {
+        let all: &mut Vec<usize> = there.entry(name(node)).or_default();
         all.extend(notes);
     };
     for node in &from.nodes {
-        add(node.name.as_str(), &node.notes);
+        add(node, &node.notes);
     }
     for edge in &from.edges {
         let [a, b] = [&from.nodes[edge.from], &from.nodes[edge.to]];
         for (same, changed) in [(a, b), (b, a)] {
             if same.change == Change::None {
-                add(same.name.as_str(), &changed.notes);
+                add(same, &changed.notes);
             }
         }
     }
@@ -49,7 +49,7 @@ fn hand_notes(from: &Picture, to: &mut Picture) {
         notes.dedup();
     }
     let mut found: Vec<Vec<usize>> = vec![Vec::new(); to.nodes.len()];
-    let known = |node: &Node| there.get(node.name.as_str()).cloned().unwrap_or_default();
+    let known = |node: &Node| there.get(&name(node)).cloned().unwrap_or_default();
     for (found, node) in found.iter_mut().zip(&to.nodes) {
         *found = known(node);
     }
@@ -68,10 +68,17 @@ fn hand_notes(from: &Picture, to: &mut Picture) {
     spread_notes(to);
 }
 
+/// What tells nodes apart: the names of the computation and of the instruction.
+type Name<'a> = (&'a str, &'a str);
+
+fn name(node: &Node) -> Name<'_> {
+    (&node.computation, &node.name)
+}
+
 fn changes(picture: &Picture, other: &Picture, alone: Change) -> Vec<Change> {
-    let same_name: HashMap<&str, &Node> =
-        other.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-    let change = |node: &Node| match same_name.get(node.name.as_str()) {
+    let same_name: HashMap<Name<'_>, &Node> =
+        other.nodes.iter().map(|node| (name(node), node)).collect();
+    let change = |node: &Node| match same_name.get(&name(node)) {
         Some(other) if other.text == node.text => Change::None,
         Some(other) if other.op == node.op => Change::Edited,
         // Another instruction that took the name.
@@ -84,8 +91,8 @@ fn changes(picture: &Picture, other: &Picture, alone: Change) -> Vec<Change> {
 fn name_notes(picture: &mut Picture, notes: &[Note]) {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, note) in notes.iter().enumerate() {
-        for name in note.place.split('`').skip(1).step_by(2) {
-            by_name.entry(name).or_default().push(index);
+        for word in note.place.split('`').skip(1).step_by(2) {
+            by_name.entry(word).or_default().push(index);
         }
     }
     for node in picture.nodes.iter_mut().filter(|node| node.change != Change::None) {

@@ -101,7 +101,7 @@ impl Writer {
     }
 
     fn node(&mut self, side: usize, index: usize, node: &Node) {
-        let mut label = node.title.clone();
+        let mut label = format!("{}\n%{}", node.title, node.name);
         for line in node.lines() {
             label.push('\n');
             label += line;
@@ -182,7 +182,8 @@ impl Writer {
 
     fn notes(&mut self, scene: &Scene) {
         for (index, note) in scene.notes.iter().enumerate() {
-            let text = format!("note {}: {} at {}: {}", index + 1, note.pass, note.place, note.text);
+            let text =
+                format!("note {}: {} at {}: {}", index + 1, note.pass, note.place, note.text);
             let text = wrapped(&crate::words::cut_at(&text, 400), 70);
             self.line(&format!(
                 "note{index} [shape=note fillcolor=\"#fffbe6\" label={}]",

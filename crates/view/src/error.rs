@@ -24,7 +24,9 @@ pub enum ViewError {
     #[error("the module has no entry computation; name one with --computation")]
     NoEntry,
     /// The file name does not say which form is asked for.
-    #[error("cannot tell the form of the picture from the name {0}; let it end in .dot, .svg or .html, or say --emit")]
+    #[error(
+        "cannot tell the form of the picture from the name {0}; let it end in .dot, .svg or .html, or say --emit"
+    )]
     UnknownForm(String),
     /// There are too many nodes for the form.
     #[error(
@@ -44,9 +46,7 @@ pub enum ViewError {
     #[error("this is no profile: {0}; `tilewright run IN --profile --json 2> run.json` writes one")]
     Profile(String),
     /// A profile is of another module.
-    #[error(
-        "the profile has none of the {0} instructions of this module: it is of another module"
-    )]
+    #[error("the profile has none of the {0} instructions of this module: it is of another module")]
     OtherProfile(usize),
     /// The layout failed.
     #[error("the picture could not be laid out; write --emit dot or html instead")]

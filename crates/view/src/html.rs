@@ -111,6 +111,8 @@ struct BoxData<'a> {
 #[derive(Serialize)]
 struct NodeData<'a> {
     name: &'a str,
+    /// The index of a string: the name of its computation.
+    computation: usize,
     op: &'a str,
     #[serde(rename = "box")]
     frame: usize,
@@ -181,6 +183,7 @@ fn box_data(frame: &Frame) -> BoxData<'_> {
 fn node_data<'a>(node: &'a Node, strings: &mut Strings<'a>) -> NodeData<'a> {
     NodeData {
         name: &node.name,
+        computation: strings.add(&node.computation),
         op: node.op,
         frame: node.frame,
         kind: node.kind,

@@ -321,7 +321,8 @@ impl Found<'_> {
         ports: &[Item],
         heading: f64,
     ) -> Result<Inner, ViewError> {
-        let mut found = Inner { size: Size { width: heading + 3.0 * GAP, height: HEAD }, ..Inner::default() };
+        let mut found =
+            Inner { size: Size { width: heading + 3.0 * GAP, height: HEAD }, ..Inner::default() };
         for (item, size) in self.items {
             let at = self.corner(*item)?;
             // Ports lie on lines.
@@ -332,7 +333,9 @@ impl Found<'_> {
         for &port in ports {
             let line = self.trunk(port, links, found.size.height)?;
             match port {
-                Item::In(value) => found.top.insert(value, line.points.first().map_or(0.0, |p| p.x)),
+                Item::In(value) => {
+                    found.top.insert(value, line.points.first().map_or(0.0, |p| p.x))
+                }
                 Item::Out(value) => {
                     found.bottom.insert(value, line.points.last().map_or(0.0, |p| p.x))
                 }
@@ -351,17 +354,15 @@ impl Found<'_> {
 
     /// Finds the shift that puts the topmost thing below the heading, and the leftmost thing or line
     /// beside the border.
-    fn shift_for(
-        &self,
-        links: &BTreeMap<(Item, Item, String), Link>,
-    ) -> Result<At, ViewError> {
+    fn shift_for(&self, links: &BTreeMap<(Item, Item, String), Link>) -> Result<At, ViewError> {
         let (mut left, mut top) = (0.0_f64, f64::INFINITY);
         for (item, _) in self.items {
             let corner = self.corner(*item)?;
             (left, top) = (left.min(corner.x), top.min(corner.y));
         }
         for (from, to, name) in links.keys() {
-            left = self.points(*from, *to, name)?.iter().fold(left, |left, point| left.min(point.x));
+            left =
+                self.points(*from, *to, name)?.iter().fold(left, |left, point| left.min(point.x));
         }
         let top = if top.is_finite() { top } else { 0.0 };
         Ok(At { x: GAP - left, y: HEAD + GAP / 2.0 - top })
@@ -487,9 +488,9 @@ impl Found<'_> {
         }
         let edge = self.graph.edge(&from.key(), &to.key(), Some(name));
         let place = edge.and_then(|edge| edge.x.zip(edge.y));
-        let label = place.filter(|_| !link.label.is_empty()).map(|(x, y)| {
-            (link.label.clone(), At { x, y }.plus(self.shift))
-        });
+        let label = place
+            .filter(|_| !link.label.is_empty())
+            .map(|(x, y)| (link.label.clone(), At { x, y }.plus(self.shift)));
         let ends = matches!(to, Item::Node(_));
         let Link { kind, width, is_large, .. } = *link;
         Ok(Line { points, kind, width, is_large, label, ends })

@@ -52,6 +52,8 @@ pub enum FrameKind {
 pub struct Node {
     /// The instruction's name.
     pub name: String,
+    /// The name of the computation that contains it.
+    pub computation: String,
     /// The name of its op.
     pub op: &'static str,
     /// The index of the innermost box that contains it.
@@ -99,10 +101,16 @@ impl Node {
         let mut marks = Vec::new();
         marks.extend(self.change.word().map(|word| {
             let notes: Vec<String> = self.notes.iter().map(|n| (n + 1).to_string()).collect();
-            if notes.is_empty() { word.to_owned() } else { format!("{word}, note {}", notes.join(" ")) }
+            if notes.is_empty() {
+                word.to_owned()
+            } else {
+                format!("{word}, note {}", notes.join(" "))
+            }
         }));
         if let Kind::Moves | Kind::Exchanges = self.kind {
-            marks.push(if self.kind == Kind::Moves { "moves data" } else { "between devices" }.into());
+            marks.push(
+                if self.kind == Kind::Moves { "moves data" } else { "between devices" }.into(),
+            );
         }
         marks.extend(self.memory.padding_mark());
         match self.large_reads {

@@ -97,7 +97,14 @@ pub(crate) fn print(scene: &Scene) -> Result<String, ViewError> {
         let headings: Vec<f64> =
             side.picture.boxes.iter().map(|frame| text_width(&frame.title) + 40.0).collect();
         let laid = lay_out(&side.picture, &sizes, &headings)?;
-        sides.push(side_drawing(scene, &side.title, &side.picture, &laid, &sizes, At { x, y: top }));
+        sides.push(side_drawing(
+            scene,
+            &side.title,
+            &side.picture,
+            &laid,
+            &sizes,
+            At { x, y: top },
+        ));
         x += laid.size.width + 48.0;
         height = height.max(laid.size.height);
     }
@@ -187,7 +194,9 @@ fn side_drawing(
         y: r(at.y),
         frames: frames.collect(),
         lines: laid.lines.iter().map(line_drawing).collect(),
-        nodes: nodes.map(|((node, size), at)| node_drawing(node, *size, *at, is_weighted)).collect(),
+        nodes: nodes
+            .map(|((node, size), at)| node_drawing(node, *size, *at, is_weighted))
+            .collect(),
     }
 }
 
@@ -281,11 +290,8 @@ fn path(points: &[At]) -> String {
     for pair in points.windows(2) {
         let (a, b) = (pair[0], pair[1]);
         let middle = (a.y + b.y) / 2.0;
-        let _ = write!(
-            path,
-            "C{:.1},{middle:.1} {:.1},{middle:.1} {:.1},{:.1}",
-            a.x, b.x, b.x, b.y
-        );
+        let _ =
+            write!(path, "C{:.1},{middle:.1} {:.1},{middle:.1} {:.1},{:.1}", a.x, b.x, b.x, b.y);
     }
     path
 }

@@ -148,7 +148,8 @@ pub(crate) fn title(module: &Module, id: InstId) -> String {
     }
     op.for_each_computation(&mut |computation| {
         if !crate::build::is_boxed(module, op.opcode(), computation)
-            && let Some(name) = reducer(module, computation) {
+            && let Some(name) = reducer(module, computation)
+        {
             let _ = write!(title, " {name}");
         }
     });
@@ -162,6 +163,9 @@ fn push_attribute(title: &mut String, module: &Module, name: &str, value: &AttrV
         return;
     }
     let text = cut_at(&tilewright::text::print_attribute(module, value), 36);
+    if text == "{}" && name != "dimensions" {
+        return;
+    }
     let known = ["dimensions", "direction", "kind", "index", "dim_labels", "slice"];
     if known.contains(&name) {
         let _ = write!(title, " {text}");

@@ -23,6 +23,9 @@ pub(crate) fn run(args: Graph) -> Result<ExitCode> {
         .with_subject(args.subject());
     let module = io::load(&args.input.path)?.module;
     let scene = if args.after {
+        if let Some(note) = tilewright::after_optimization(&module) {
+            io::note(&note);
+        }
         let optimized = tilewright::optimize(module.clone(), &optimisation)?;
         Scene::before_and_after(&module, &optimized.module, &optimized.report.notes, &options)?
     } else {

@@ -9,8 +9,9 @@ use crate::common::{add_constant, command, file, group_norm, model, tilewright, 
 fn help_and_version() {
     assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
     assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
-    for verb in ["opt", "run", "check", "verify", "cost", "convert", "passes", "ops", "targets"] {
-        assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
+    let lists = ["passes", "ops", "targets"];
+    for verb in ["opt", "run", "check", "verify", "cost", "graph", "convert"].iter().chain(&lists) {
+        assert!(tilewright([*verb, "--help"]).ok().stdout.contains("Usage"));
     }
 }
 

@@ -79,7 +79,9 @@ pub(super) fn is_stored_for_a_user(module: &Module, id: InstId, target: &Target)
             match opcode.family() {
                 Family::Elementwise | Family::Shaping | Family::Reduce | Family::Window => false,
                 Family::Contract => !target.fuses_contractions,
-                Family::Control => matches!(opcode, Opcode::Tuple | Opcode::While | Opcode::CustomCall),
+                Family::Control => {
+                    matches!(opcode, Opcode::Tuple | Opcode::While | Opcode::CustomCall)
+                }
                 _ => true,
             }
         })

@@ -170,6 +170,10 @@ impl Drawing<'_> {
         let kind = kind::of(module, id, self.model.target, residency, memory.is_stored);
         Node {
             name: module.name_of(id).to_owned(),
+            computation: module
+                .instruction(id)
+                .parent()
+                .map_or_else(String::new, |parent| module.computation(parent).name().to_owned()),
             op: module.opcode(id).name(),
             frame,
             kind,
@@ -332,11 +336,7 @@ impl Drawing<'_> {
 }
 
 /// The facts about an instruction that its text does not have.
-fn details(
-    module: &Module,
-    id: InstId,
-    weight: Option<&Weight>,
-) -> Vec<(&'static str, String)> {
+fn details(module: &Module, id: InstId, weight: Option<&Weight>) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     details.extend(weight.map(|weight| ("cost", weight.text.clone())));
     module.op(id).for_each_attr(&mut |name, value| {
