@@ -130,7 +130,7 @@ function layoutBox(side, frame) {
     if (old) { old.edges.push(edge); old.width = Math.max(old.width, width); old.large ||= large; return; }
     links.set(key, { from, to, name, kind, label, width, large, edges: [edge], fromPort, toPort });
     const longest = label ? textWidth(label) : 0;
-    graph.setEdge(from, to, label ? { width: longest, height: 12, labelpos: "c", weight: kind === "data" ? 1 : 2 } : {}, name);
+    graph.setEdge(from, to, label ? { width: longest, height: 12, labelpos: "r", labeloffset: 5, weight: kind === "data" ? 1 : 2 } : {}, name);
   };
   for (const e of inside) {
     const [from, to] = side.edges[e];

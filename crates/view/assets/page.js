@@ -217,11 +217,11 @@ function drawClosed(parent, s, i, { x, y, width, height }) {
   culled(ox + x, oy + y, ox + x + width, oy + y + height, group);
 }
 
-function shellOf(group, node, width, height) {
+function shellOf(group, node, width, height, more = { class: "shell" }) {
   const kind = node.kind;
-  if (kind === "reduction") return make(group, "path", { class: "shell", d: `M0,0H${width}L${width - 14},${height}H14Z` });
+  if (kind === "reduction") return make(group, "path", { ...more, d: `M0,0H${width}L${width - 14},${height}H14Z` });
   const round = { input: height / 2, control: 10, free: 8 }[kind] ?? 3;
-  return make(group, "rect", { class: "shell", width, height, rx: Math.min(round, 22) });
+  return make(group, "rect", { ...more, width, height, rx: Math.min(round, 22) });
 }
 
 function drawNode(parent, s, i, { x, y, width, height }) {
@@ -231,9 +231,9 @@ function drawNode(parent, s, i, { x, y, width, height }) {
   const group = make(parent, "g", { transform: `translate(${x},${y})`, class: classes.join(" ") });
   make(group, "title", {}, node.text);
   shellOf(group, node, width, height);
-  if (weighted && node.share) {
+  if (weighted && node.share >= 0.001) {
     // The share is also a bar on the left, for black and white.
-    make(group, "rect", { class: "warmth", width, height, rx: 3, opacity: (0.75 * Math.sqrt(node.share)).toFixed(3) });
+    shellOf(group, node, width, height, { class: "warmth", opacity: (0.75 * Math.sqrt(node.share)).toFixed(3) });
     const tall = Math.max(2, height * node.share);
     make(group, "rect", { class: "warmth", x: -7, y: height - tall, width: 6, height: tall });
   }

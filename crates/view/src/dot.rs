@@ -14,7 +14,7 @@ pub(crate) fn print(scene: &Scene) -> String {
     let mut out = Writer { out: String::new(), indent: 0, weighted: scene.weights.is_some() };
     out.line(&format!("digraph {} {{", quoted(&scene.title)));
     out.indent += 1;
-    let label = format!("{}\n{}", scene.title, scene.subtitle);
+    let label = format!("{}\n{}", scene.title, scene.full_subtitle());
     out.line(&format!("label={} labelloc=t fontname=\"Helvetica\"", quoted(&label)));
     out.line("compound=true ranksep=0.35 nodesep=0.25");
     out.line("node [shape=box style=filled fillcolor=white fontname=\"Helvetica\" fontsize=10]");
@@ -122,12 +122,15 @@ impl Writer {
             Kind::Elementwise | Kind::Other => ("box", "filled"),
             Kind::Contraction => ("box3d", "filled"),
             Kind::Reduction => ("invtrapezium", "filled"),
-            Kind::Moves => ("cds", "filled,bold"),
+            Kind::Moves => ("box", "filled,bold,diagonals"),
             Kind::Exchanges => ("doubleoctagon", "filled,bold"),
             Kind::Free => ("box", "filled,rounded,dashed"),
             Kind::Control => ("box", "filled,rounded"),
         };
         let mut style = format!(" shape={shape} style={}", quoted(line));
+        if node.kind == Kind::Reduction {
+            style += " margin=\"0,0\"";
+        }
         match &node.weight {
             Some(weight) if self.weighted => {
                 // The hotter, the darker; text stays black.

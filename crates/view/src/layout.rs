@@ -263,7 +263,8 @@ fn edge_label(link: &Link) -> EdgeLabel {
         return EdgeLabel::default();
     }
     let width = crate::svg::text_width(&link.label);
-    EdgeLabel { width, height: 12.0, labelpos: LabelPos::Center, ..EdgeLabel::default() }
+    let labelpos = LabelPos::Right;
+    EdgeLabel { width, height: 12.0, labelpos, label_offset: 5.0, ..EdgeLabel::default() }
 }
 
 /// Ties ports to the top and the bottom of a box: values come in above and leave below.

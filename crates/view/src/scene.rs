@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use tilewright::ir::{CompId, Module};
+use tilewright::rewrite::Verdict;
 use tilewright::rewrite::cost::{CostModel, Memo};
-use tilewright::rewrite::{Verdict, module_cost};
-use tilewright::{Note, Target};
+use tilewright::{Note, Report, Target};
 
 use crate::error::ViewError;
 use crate::picture::Picture;
@@ -150,11 +150,11 @@ impl Scene {
     pub fn before_and_after(
         before: &Module,
         after: &Module,
-        notes: &[Note],
+        report: &Report,
         options: &Options,
     ) -> Result<Self, ViewError> {
         let notes: Vec<Note> =
-            notes.iter().filter(|note| note.verdict == Verdict::Done).cloned().collect();
+            report.notes.iter().filter(|note| note.verdict == Verdict::Done).cloned().collect();
         let was = picture(before, options)?;
         let is = match picture(after, options) {
             Err(ViewError::NoComputation { .. } | ViewError::OtherProfile(_)) => Picture::default(),
@@ -169,8 +169,7 @@ impl Scene {
             }
         }
         let [was, is] = sides;
-        let cost = |module| module_cost(module, &options.target).cycles;
-        let (old, new) = (words::cycles(cost(before)), words::cycles(cost(after)));
+        let (old, new) = (words::cycles(report.before.cycles), words::cycles(report.after.cycles));
         let gain = format!(" · {old} before, {new} after (a model)");
         let side = |title: &str, picture| Side { title: title.to_owned(), picture };
         let sides = vec![side("before", was), side("after", is)];
@@ -197,6 +196,12 @@ impl Scene {
             Weights::Profile(_) => Some("measured time"),
         };
         Self { title: module.name.to_string(), subtitle, weights, sides, notes }
+    }
+
+    /// The subtitle, with what nodes are coloured by.
+    pub(crate) fn full_subtitle(&self) -> String {
+        let weights = self.weights.map(|weights| format!(" · coloured by {weights}"));
+        format!("{}{}", self.subtitle, weights.unwrap_or_default())
     }
 
     /// Writes the picture.

@@ -73,9 +73,8 @@ struct NodeDrawing {
     /// How opaque the warm colour is, and how tall its bar.
     warmth: Option<(f64, f64)>,
     is_woven: bool,
-    back_x: f64,
-    back_width: f64,
-    back_height: f64,
+    /// The ground of the text on woven nodes: its left end, width and height.
+    back: Option<(f64, f64, f64)>,
     has_inner: bool,
     is_result: bool,
     lines: Vec<TextLine>,
@@ -108,14 +107,16 @@ pub(crate) fn print(scene: &Scene) -> Result<String, ViewError> {
         x += laid.size.width + 48.0;
         height = height.max(laid.size.height);
     }
-    let notes = notes(scene, top + height + 30.0);
+    let subtitle = scene.full_subtitle();
+    let title = text_width(&scene.title).max(text_width(&subtitle)) + 60.0;
+    let width = (x - 36.0).max(title).ceil();
+    let notes = notes(scene, top + height + 30.0, width);
     let bottom = notes.last().map_or(top + height, |line| line.y);
-    let title = text_width(&scene.title).max(text_width(&scene.subtitle)) + 60.0;
     let drawing = Drawing {
         title: clean(&scene.title),
-        subtitle: clean(&scene.subtitle),
+        subtitle: clean(&subtitle),
         style: include_str!("../assets/picture.css"),
-        width: (x - 36.0).max(title).ceil(),
+        width,
         height: (bottom + 14.0).ceil(),
         sides,
         notes,
@@ -228,8 +229,9 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
     let lines = lines(node);
     let wide = widest(&lines);
     let is_slanted = node.kind == Kind::Reduction;
+    let is_woven = matches!(node.kind, Kind::Moves | Kind::Exchanges);
     let full = size.width - 2.0 * PAD - if is_slanted { 22.0 } else { 0.0 };
-    let share = node.weight.as_ref().map(|weight| weight.share).filter(|share| *share > 0.0);
+    let share = node.weight.as_ref().map(|weight| weight.share).filter(|share| *share >= 0.001);
     let tall = |share: f64| (size.height * share).max(2.0);
     let texts = lines.iter().enumerate().map(|(i, (text, class))| TextLine {
         text: clean(text),
@@ -251,10 +253,11 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
             _ => 3.0,
         },
         warmth: share.map(|share| (r(7.5 * share.sqrt()) / 10.0, r(tall(share)))),
-        is_woven: matches!(node.kind, Kind::Moves | Kind::Exchanges) && !is_weighted,
-        back_x: r((size.width - wide) / 2.0 - 3.0),
-        back_width: r(wide + 6.0),
-        back_height: lines.len() as f64 * LINE + 1.0,
+        is_woven,
+        back: (is_woven && !is_weighted).then(|| {
+            let left = (size.width - wide) / 2.0 - 3.0;
+            (r(left), r(wide + 6.0), lines.len() as f64 * LINE + 1.0)
+        }),
         has_inner: matches!(node.kind, Kind::Exchanges | Kind::Contraction),
         is_result: node.is_result,
         lines: texts.collect(),
@@ -312,15 +315,22 @@ fn heads(line: &Line) -> Vec<String> {
     std::iter::once(head(end.y)).chain(second).collect()
 }
 
-fn notes(scene: &Scene, mut y: f64) -> Vec<TextLine> {
+/// The lines of the notes, as wide as the drawing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of characters"
+)]
+fn notes(scene: &Scene, mut y: f64, width: f64) -> Vec<TextLine> {
+    let characters = ((width - 24.0) / CHAR / BOLD).max(20.0) as usize;
     let mut lines = Vec::new();
     for (index, note) in scene.notes.iter().enumerate() {
         let title = format!("note {}: {} at {}", index + 1, note.pass, note.place);
-        lines.push(TextLine { text: clean(&title), class: "name", y });
-        y += LINE;
-        for text in wrapped(&crate::words::cut_at(&note.text, 600), 140).lines() {
-            lines.push(TextLine { text: clean(text), class: "faint", y });
-            y += LINE;
+        for (text, class) in [(&title, "name"), (&note.text, "faint")] {
+            for text in wrapped(&crate::words::cut_at(text, 600), characters).lines() {
+                lines.push(TextLine { text: clean(text), class, y });
+                y += LINE;
+            }
         }
         y += 6.0;
     }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: Graph) -> Result<ExitCode> {
             io::note(&note);
         }
         let optimized = tilewright::optimize(module.clone(), &optimisation)?;
-        Scene::before_and_after(&module, &optimized.module, &optimized.report.notes, &options)?
+        Scene::before_and_after(&module, &optimized.module, &optimized.report, &options)?
     } else {
         Scene::of(&module, &options)?
     };

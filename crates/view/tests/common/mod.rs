@@ -28,7 +28,7 @@ pub(crate) fn before_and_after(path: &str) -> Scene {
     let before = module(path);
     let target = tilewright::target("tpu-like").expect("a target");
     let done = tilewright::optimize(before.clone(), &tilewright::Options::new(target)).expect(path);
-    Scene::before_and_after(&before, &done.module, &done.report.notes, &options()).expect(path)
+    Scene::before_and_after(&before, &done.module, &done.report, &options()).expect(path)
 }
 
 /// A module from the text of its entry computation.
