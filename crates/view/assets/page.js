@@ -54,13 +54,14 @@ function toggle(s, frame) {
 
 /** Opens boxes level by level, as long as there is room for the things of a whole level. */
 function openSome(side, budget) {
-  let level = side.roots.slice();
   let used = 0;
-  while (level.length) {
-    used += level.reduce((sum, box) => sum + side.index[box].nodes.length + side.index[box].boxes.length, 0);
-    if (used > budget && side.open.size) return;
-    level.forEach((box) => side.open.add(box));
-    level = level.flatMap((box) => side.index[box].boxes);
+  for (const root of side.roots) {
+    for (let level = [root]; level.length; level = level.flatMap((box) => side.index[box].boxes)) {
+      const things = level.reduce((sum, box) => sum + side.index[box].nodes.length + side.index[box].boxes.length, 0);
+      if (used + things > budget && side.open.size) break;
+      used += things;
+      level.forEach((box) => side.open.add(box));
+    }
   }
 }
 
@@ -391,7 +392,8 @@ function noteParagraph(parent, n) {
 function notesPanel(aside) {
   if (!scene.notes.length) return;
   html(aside, "h2", "Rewrites");
-  scene.notes.forEach((_, n) => noteParagraph(aside, n));
+  scene.notes.slice(0, 200).forEach((_, n) => noteParagraph(aside, n));
+  if (scene.notes.length > 200) html(aside, "p", `… and ${scene.notes.length - 200} more`);
 }
 
 /** Goes to the next instruction that a note explains. */

@@ -6,6 +6,9 @@ use tilewright::Note;
 
 use crate::picture::{Change, Node, Picture};
 
+/// The most notes of a node. A name that is not unique may be that of many notes.
+const MOST_NOTES: usize = 16;
+
 /// Marks the nodes that differ between the pictures before and after, and gives them the numbers of
 /// the notes on their place. Changed nodes that no note names get the notes of the nearest changed
 /// ones that edges lead to.
@@ -31,7 +34,7 @@ fn hand_notes(from: &Picture, to: &mut Picture) {
     let mut there: HashMap<Name<'_>, Vec<usize>> = HashMap::new();
     let mut add = |node, notes: &[usize]| {
         let all: &mut Vec<usize> = there.entry(name(node)).or_default();
-        all.extend(notes);
+        all.extend(notes.iter().take(MOST_NOTES.saturating_sub(all.len())));
     };
     for node in &from.nodes {
         add(node, &node.notes);
@@ -101,6 +104,7 @@ fn name_notes(picture: &mut Picture, notes: &[Note]) {
         let mut found: Vec<usize> = found.flatten().copied().collect();
         found.sort_unstable();
         found.dedup();
+        found.truncate(MOST_NOTES);
         node.notes = found;
     }
 }

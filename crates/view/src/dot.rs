@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use crate::picture::{Change, EdgeKind, FrameKind, Kind, Node, Picture};
 use crate::scene::Scene;
 
-/// The colours on white: of what moves data, what is padded, and of large arrays.
+/// The colours on white: of what moves data in memory and between devices, and of what is padded.
 const MOVES: &str = "#f6c26b";
+const EXCHANGES: &str = "#e9c7f5";
 const PADDED: &str = "#2166ac";
 
 /// Writes a scene.
@@ -137,19 +138,28 @@ impl Writer {
                 let saturation = 0.75 * weight.share.sqrt();
                 let _ = write!(style, " fillcolor=\"0.05 {saturation:.3} 1.0\"");
             }
-            _ if matches!(node.kind, Kind::Moves | Kind::Exchanges) && !self.weighted => {
-                let _ = write!(style, " fillcolor={}", quoted(MOVES));
+            Some(_) | None => {
+                let fill = match node.kind {
+                    Kind::Moves => MOVES,
+                    Kind::Exchanges => EXCHANGES,
+                    _ => "white",
+                };
+                if fill != "white" && !self.weighted {
+                    let _ = write!(style, " fillcolor={}", quoted(fill));
+                }
             }
-            _ => {}
         }
         if node.memory.is_padded {
             let _ = write!(style, " color={} penwidth=3", quoted(PADDED));
         }
+        if node.is_result {
+            style += " peripheries=2";
+        }
         match node.change {
             Change::None => {}
-            Change::Removed => style += " fontcolor=\"#8c1d18\" peripheries=2",
-            Change::Added => style += " fontcolor=\"#0b6623\" peripheries=2",
-            Change::Edited => style += " fontcolor=\"#5b3a8e\" peripheries=2",
+            Change::Removed => style += " fontcolor=\"#8c1d18\"",
+            Change::Added => style += " fontcolor=\"#0b6623\"",
+            Change::Edited => style += " fontcolor=\"#5b3a8e\"",
         }
         style
     }
@@ -230,4 +240,20 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{quoted, wrapped};
+
+    #[test]
+    fn a_quoted_text_is_one_string() {
+        assert_eq!(quoted("a \"b\" \\N\n&lt;\t"), "\"a \\\"b\\\" \\\\N\\n&amp;lt;\u{fffd}\"");
+    }
+
+    #[test]
+    fn lines_are_broken_at_spaces() {
+        assert_eq!(wrapped("one two  three", 9), "one two\nthree");
+        assert_eq!(wrapped("incomprehensible", 4), "incomprehensible");
+    }
 }

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The most notes that a mark names.
+const MOST_NOTES: usize = 4;
+
 /// The drawing of one module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
@@ -100,7 +103,9 @@ impl Node {
     pub fn marks(&self) -> Vec<String> {
         let mut marks = Vec::new();
         marks.extend(self.change.word().map(|word| {
-            let notes: Vec<String> = self.notes.iter().map(|n| (n + 1).to_string()).collect();
+            let few = self.notes.iter().take(MOST_NOTES);
+            let mut notes: Vec<String> = few.map(|note| (note + 1).to_string()).collect();
+            notes.extend((self.notes.len() > MOST_NOTES).then(|| "…".to_owned()));
             if notes.is_empty() {
                 word.to_owned()
             } else {
@@ -262,7 +267,7 @@ impl Edge {
 }
 
 /// The kind of an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EdgeKind {
     /// A value and its reader.

@@ -161,7 +161,7 @@ impl<'a> Scopes<'a> {
     /// too few of them for a box, or most of them all.
     fn is_among_others(&self, inner: usize, scope: usize) -> bool {
         let [count, all] = [inner, scope].map(|scope| self.all[scope].count);
-        count < LEAST || (count > all / 2 && all <= MANY)
+        count < LEAST || (count > all / 2 && all <= MANY) || count > all / 10 * 9
     }
 
     /// Skips scopes that have one scope and nothing else in them.

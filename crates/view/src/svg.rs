@@ -206,9 +206,9 @@ fn r(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of lines and bytes")]
-fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawing {
-    let kind = match node.kind {
+/// The class of a kind in `picture.css`.
+fn kind_class(kind: Kind) -> &'static str {
+    match kind {
         Kind::Input => "input",
         Kind::Constant => "constant",
         Kind::Elementwise => "elementwise",
@@ -219,13 +219,22 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
         Kind::Free => "free",
         Kind::Control => "control",
         Kind::Other => "other",
-    };
-    let (change, sign) = match node.change {
+    }
+}
+
+/// The classes of a change in `picture.css`, and the sign in its badge.
+fn change_class(change: Change) -> (&'static str, Option<&'static str>) {
+    match change {
         Change::None => ("", None),
         Change::Added => (" changed added", Some("+")),
         Change::Removed => (" changed removed", Some("−")),
         Change::Edited => (" changed edited", Some("~")),
-    };
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of lines and bytes")]
+fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawing {
+    let (change, sign) = change_class(node.change);
     let lines = lines(node);
     let wide = widest(&lines);
     let is_slanted = node.kind == Kind::Reduction;
@@ -239,7 +248,11 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
         y: PAD + 11.0 + i as f64 * LINE,
     });
     NodeDrawing {
-        class: format!("{kind}{}{change}", if is_weighted { " weighted" } else { "" }),
+        class: format!(
+            "{}{}{change}",
+            kind_class(node.kind),
+            if is_weighted { " weighted" } else { "" }
+        ),
         x: r(at.x),
         y: r(at.y),
         width: r(size.width),

@@ -174,3 +174,29 @@ fn push_attribute(title: &mut String, module: &Module, name: &str, value: &AttrV
         let _ = write!(title, " {short}={text}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, cut_at, cycles, milliseconds};
+
+    #[test]
+    fn sizes_have_three_digits() {
+        let sizes = [0, 1023, 1024, 1536, 102_400, 40 << 20, u64::MAX];
+        let shown = ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "100 KiB", "40.0 MiB", "16384 PiB"];
+        assert_eq!(sizes.map(bytes), shown);
+    }
+
+    #[test]
+    fn large_counts_have_a_unit() {
+        let counts = [0.0, 1.0, 9_999.0, 10_000.0, 2_345_678.0, 3e9];
+        let shown =
+            ["0 cycles", "1 cycle", "9999 cycles", "10.0k cycles", "2.3M cycles", "3.0G cycles"];
+        assert_eq!(counts.map(cycles), shown);
+        assert_eq!([0.0123, 0.5, 123.4].map(milliseconds), ["12.3 µs", "0.50 ms", "123 ms"]);
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!((cut_at("äöü", 3), cut_at("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
+    }
+}

@@ -99,7 +99,26 @@ fn wide_graphs_are_drawn() {
     }
     text += &format!("  ROOT t = ({}) tuple({})\n", shapes.join(", "), names.join(", "));
     let scene = Scene::of(&entry(&text), &options()).expect("a picture");
+    assert_eq!(scene.sides[0].picture.edges.len(), 1200);
     for emit in [Emit::Dot, Emit::Svg, Emit::Html] {
         scene.print(emit).expect("a form");
     }
+}
+
+/// Very many operands that are lines in their reader.
+#[test]
+fn long_lists_are_cut() {
+    let mut text = String::new();
+    let (mut shapes, mut names) = (Vec::new(), Vec::new());
+    for i in 0..20_000 {
+        text += &format!("  p{i} = f32[4] parameter({i})\n");
+        shapes.push("f32[4]");
+        names.push(format!("p{i}"));
+    }
+    text += &format!("  ROOT t = ({}) tuple({})\n", shapes.join(", "), names.join(", "));
+    let scene = Scene::of(&entry(&text), &options()).expect("a picture");
+    let node = &scene.sides[0].picture.nodes[0];
+    assert_eq!((node.inlined.len(), node.inlined[0].as_str()), (12, "[0] p0 f32[4]"));
+    assert_eq!(node.inlined[11], "… and 19989 more");
+    assert!(node.shape.chars().count() < 60, "{}", node.shape);
 }

@@ -10,7 +10,7 @@ mod plan;
 mod value;
 mod weigh;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright::ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 use tilewright::rewrite::cost::{CostModel, Ledger, Residency};
@@ -24,6 +24,9 @@ use crate::scene::Weights;
 use crate::words;
 use plan::{Callee, Plan};
 use value::Value;
+
+/// The most operands that are lines in a node.
+const MOST_LINES: usize = 12;
 
 /// Draws a computation of a module with all that it calls.
 pub(crate) fn draw(
@@ -48,6 +51,8 @@ pub(crate) fn draw(
         values: SecondaryMap::default(),
         node_of: SecondaryMap::default(),
         frame_of: HashMap::new(),
+        last_reader: None,
+        drawn: HashSet::new(),
     };
     drawing.values.fill(module.instruction_bound());
     drawing.node_of.fill(module.instruction_bound());
@@ -78,6 +83,9 @@ struct Drawing<'m> {
     node_of: SecondaryMap<InstId, Option<usize>>,
     /// The box of each computation. Only looked up, so the order of the map is not observable.
     frame_of: HashMap<CompId, usize>,
+    /// The node that the last edge leads to, and the edges that lead there.
+    last_reader: Option<usize>,
+    drawn: HashSet<(usize, EdgeKind, String)>,
 }
 
 impl Drawing<'_> {
@@ -96,6 +104,7 @@ impl Drawing<'_> {
                 self.stand_in(id);
             }
         }
+        self.shorten();
     }
 
     /// Makes the nodes of a computation. Those of its callers are there.
@@ -276,16 +285,25 @@ impl Drawing<'_> {
         }
     }
 
-    /// Adds an edge, unless it is there.
+    /// Adds an edge, unless it is there. All edges to a reader are added before those to the next.
     fn push(&mut self, edge: Edge) {
-        let same = |other: &Edge| {
-            (other.from, other.to, other.kind) == (edge.from, edge.to, edge.kind)
-                && other.label == edge.label
-        };
-        // The edges to a reader are the last ones.
-        let mut last = self.picture.edges.iter().rev().take_while(|other| other.to == edge.to);
-        if !last.any(same) {
+        if self.last_reader != Some(edge.to) {
+            self.last_reader = Some(edge.to);
+            self.drawn.clear();
+        }
+        if self.drawn.insert((edge.from, edge.kind, edge.label.clone())) {
             self.picture.edges.push(edge);
+        }
+    }
+
+    /// Shortens long lists of operands without nodes.
+    fn shorten(&mut self) {
+        for node in &mut self.picture.nodes {
+            if node.inlined.len() > MOST_LINES {
+                let more = node.inlined.len() - (MOST_LINES - 1);
+                node.inlined.truncate(MOST_LINES - 1);
+                node.inlined.push(format!("… and {more} more"));
+            }
         }
     }
 
