@@ -42,24 +42,54 @@ pub(crate) fn scoped(picture: &Picture) -> Picture {
             frame = parent;
         }
     }
-    let readers = first_readers(picture);
+    let neighbours = first_neighbours(picture);
     for (frame, items) in items.iter().enumerate() {
         if items.len() > FEW {
-            Scopes::new(&mut result, &readers, items).divide(frame);
+            Scopes::new(&mut result, &neighbours, items).divide(frame);
         }
     }
     ordered(result)
 }
 
-/// The first reader of each node in the same box.
-fn first_readers(picture: &Picture) -> Vec<Option<usize>> {
-    let mut readers = vec![None; picture.nodes.len()];
+/// The first reader and the first operand of each node.
+fn first_neighbours(picture: &Picture) -> Neighbours {
+    let mut neighbours = vec![[None, None]; picture.nodes.len()];
     for edge in &picture.edges {
-        if picture.nodes[edge.from].frame == picture.nodes[edge.to].frame && edge.from < edge.to {
-            readers[edge.from].get_or_insert(edge.to);
+        neighbours[edge.from][0].get_or_insert(edge.to);
+        neighbours[edge.to][1].get_or_insert(edge.from);
+    }
+    neighbours
+}
+
+type Neighbours = Vec<[Option<usize>; 2]>;
+
+/// The scopes of some nodes in order. An instruction whose name has no scope, such as one of an
+/// inlined function, belongs to the first one that reads it, or else to its first operand.
+fn paths(
+    picture: &Picture,
+    neighbours: &Neighbours,
+    nodes: &[usize],
+) -> HashMap<usize, Vec<String>> {
+    let mut paths: HashMap<usize, Vec<String>> = HashMap::new();
+    for &node in nodes {
+        let path = path(&picture.nodes[node].origin.op_name);
+        if !path.is_empty() {
+            paths.insert(node, path);
         }
     }
-    readers
+    // The result of a computation is for all of its parts.
+    let is_result = |node: usize| picture.nodes[node].is_result;
+    let inherit = |paths: &mut HashMap<usize, Vec<String>>, node: usize, from: usize| {
+        if !paths.contains_key(&node)
+            && !is_result(node)
+            && let Some(path) = neighbours[node][from].and_then(|other| paths.get(&other))
+        {
+            paths.insert(node, path.clone());
+        }
+    };
+    nodes.iter().rev().for_each(|&node| inherit(&mut paths, node, 0));
+    nodes.iter().for_each(|&node| inherit(&mut paths, node, 1));
+    paths
 }
 
 /// A scope: its name, the scopes and things in it, and how many things are in all of these.
@@ -83,7 +113,7 @@ struct Scopes<'a> {
 }
 
 impl<'a> Scopes<'a> {
-    fn new(picture: &'a mut Picture, readers: &[Option<usize>], items: &[Item]) -> Self {
+    fn new(picture: &'a mut Picture, neighbours: &Neighbours, items: &[Item]) -> Self {
         let mut all = vec![Scope::default()];
         // Only looked up, so its order is not observable.
         let mut known: HashMap<(usize, String), usize> = HashMap::new();
@@ -91,17 +121,8 @@ impl<'a> Scopes<'a> {
             Item::Node(node) => Some(node),
             Item::Frame(frame) => picture.boxes[frame].owner,
         };
-        let mut paths: HashMap<usize, Vec<String>> = HashMap::new();
-        // Readers first: an instruction without a name belongs to the first one that reads it.
-        for node in items.iter().rev().filter_map(node_of) {
-            let own = path(&picture.nodes[node].origin.op_name);
-            let path = if picture.nodes[node].origin.op_name.is_empty() {
-                readers[node].and_then(|reader| paths.get(&reader).cloned()).unwrap_or_default()
-            } else {
-                own
-            };
-            paths.insert(node, path);
-        }
+        let nodes: Vec<usize> = items.iter().filter_map(node_of).collect();
+        let paths = paths(picture, neighbours, &nodes);
         for item in items {
             let mut scope = 0;
             let path = node_of(item).and_then(|node| paths.get(&node));

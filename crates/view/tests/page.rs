@@ -68,6 +68,17 @@ fn instructions_without_names_are_in_the_scope_of_their_readers() {
 }
 
 #[test]
+fn without_a_reader_in_a_scope_it_is_the_scope_of_the_operand() {
+    // The last ten have no names, and nothing with a name reads them.
+    let scope = |i: usize| (i <= 50).then(|| format!("jit(f)/stage{}", i / 26));
+    let found = boxes(&chain(60, scope));
+    let sizes: Vec<(&str, usize)> =
+        found.iter().map(|(title, _, things)| (title.as_str(), *things)).collect();
+    // The result, x60, is in no scope.
+    assert_eq!(sizes, [("main", 3), ("stage0", 25), ("stage1", 34)]);
+}
+
+#[test]
 fn long_lists_are_cut_into_parts() {
     let found = boxes(&chain(3000, |_| None));
     assert!(found.iter().all(|(_, _, things)| *things <= 48), "{found:?}");
