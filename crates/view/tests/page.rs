@@ -61,7 +61,7 @@ fn scopes_are_boxes() {
 
 #[test]
 fn instructions_without_names_are_in_the_scope_of_their_readers() {
-    let scope = |i: usize| (i % 3 != 0).then(|| format!("jit(f)/stage{}", i / 30));
+    let scope = |i: usize| (!i.is_multiple_of(3)).then(|| format!("jit(f)/stage{}", i / 30));
     let found = boxes(&chain(89, scope));
     assert_eq!(found[0].2, 3, "{found:?}");
     assert_eq!(found[1].2 + found[2].2 + found[3].2, 89);
