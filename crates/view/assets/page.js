@@ -543,7 +543,7 @@ function legend() {
   const rows = [
     ["elementwise", {}, "computes element by element"], ["reduction", {}, "reduces, scans, sorts, moves windows"],
     ["contraction", {}, "dot or convolution: a second line within"], ["moves", {}, "moves data in memory: woven"],
-    ["exchanges", {}, "between devices: woven, with a second line"], ["free", {}, "another name, or computed where it is read: dashed"],
+    ["exchanges", {}, "between devices: woven, with a second line"], ["free", {}, "another name, or not stored: dashed"],
     ["control", {}, "calls, loops, branches, tuples"], ["input", {}, "parameter that is a large array"],
     ["elementwise", { isPadded: true, bytes: 1, padded: 4 }, "padded: the bar shows the part that is used"],
     ["elementwise", { result: true }, "result of its computation: a line around it"],
