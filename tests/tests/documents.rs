@@ -131,7 +131,8 @@ fn links_between_documents_lead_somewhere() {
             let leaves = document.starts_with(&folder) && !is_below(&path, &folder);
             let leads = match fs::read_to_string(&path) {
                 Ok(text) => anchor.is_empty() || anchors(&text).iter().any(|one| one == anchor),
-                Err(_) => anchor.is_empty() && path.is_dir(),
+                // A folder, or a picture.
+                Err(_) => anchor.is_empty() && path.exists(),
             };
             let leads = leads && !leaves;
             if !leads {

@@ -48,7 +48,8 @@ fn arrows_point_one_way() {
             "tilewright",
             &["interp", "ir", "lower", "proto", "rewrite", "sim", "stablehlo", "target", "text"][..],
         ),
-        ("cli", &["tilewright"][..]),
+        ("view", &["tilewright"][..]),
+        ("cli", &["tilewright", "view"][..]),
         ("python", &["tilewright"][..]),
         ("testkit", &["interp", "ir", "text", "proto", "stablehlo"][..]),
     ]);

@@ -1,6 +1,7 @@
 //! Defines the command line: verbs, options, and the help that explains them.
 
 mod diff;
+mod graph;
 mod reduce;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::io::Output;
 use crate::shell::Shell;
 
 pub(crate) use diff::Diff;
+pub(crate) use graph::Graph;
 pub(crate) use reduce::Reduce;
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Show the modelled cost of each instruction on a target
     Cost(Cost),
+    /// Draw a module, for Graphviz, as SVG or as a page to look through
+    Graph(Graph),
     /// Show the kernels of a module, for a vector machine
     Lower(Lower),
     /// Read a module and write it again
@@ -94,7 +98,7 @@ impl Command {
             Self::Passes(args) => (args.list.json, args.list.output.stream()),
             Self::Ops(args) => (args.json, args.output.stream()),
             Self::Targets(args) => (args.list.json, args.list.output.stream()),
-            Self::Convert(_) | Self::Completions(_) | Self::Man(_) => return None,
+            Self::Convert(_) | Self::Graph(_) | Self::Completions(_) | Self::Man(_) => return None,
         };
         json.then_some(stream)
     }

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
             _ if is_diff => ExitCode::from(2),
             Some(error) if error.is_usage() => ExitCode::from(2),
             Some(error) if error.is_evaluation() => ExitCode::from(3),
+            None if error.is::<tilewright_view::ViewError>() => cmd::graph::exit_code(&error),
             _ => ExitCode::FAILURE,
         }
     })
@@ -51,6 +52,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reduce(args) => cmd::reduce::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
+        Command::Graph(args) => cmd::graph::run(args),
         Command::Lower(args) => cmd::lower::run(args),
         Command::Convert(args) => cmd::convert::run(args),
         Command::Passes(args) => cmd::passes::run(args),

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cost;
 pub(crate) mod diff;
+pub(crate) mod graph;
 pub(crate) mod lower;
 pub(crate) mod man;
 pub(crate) mod ops;

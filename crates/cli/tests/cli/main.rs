@@ -8,6 +8,7 @@ mod common;
 mod devices;
 mod evaluation;
 mod files;
+mod graph;
 mod json;
 mod observation;
 mod reduce;

@@ -10,8 +10,8 @@ fn help_and_version() {
     assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
     assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
     let verbs = [
-        "opt", "run", "check", "diff", "reduce", "verify", "cost", "convert", "passes", "ops",
-        "targets",
+        "opt", "run", "check", "diff", "reduce", "graph", "verify", "cost", "convert", "passes",
+        "ops", "targets",
     ];
     for verb in verbs {
         assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
