@@ -179,7 +179,7 @@ def rewritten(name: str, gradient: bool, mode: str, target: Path) -> Pair:
     before.write_text(text)
     options = [before, *more, "--target", target]
     tool.tilewright("opt", *options, "-o", after)
-    explain = [str(tool.binary()), "opt", *map(str, options), "--explain"]
+    explain = [str(tool.binary()), "opt", *map(str, options), "--explain=all"]
     done = subprocess.run(explain, capture_output=True, text=True, check=True)
     assert said in done.stderr, done.stderr
     # Nothing is converted to f32 there.

@@ -154,7 +154,8 @@ class OptReport(Report):
     def __init__(self, text: str, fields: dict[str, Any], explanation: str) -> None:
         super().__init__(text, fields)
         self.explanation = explanation
-        """What was rewritten, what was left, and why: the text of ``--explain``."""
+        """What was rewritten, what was left, and why: the text of ``--explain=all``
+        without the layers."""
 
 
 class Explanation(OptReport):
