@@ -3,6 +3,8 @@
 mod diff;
 mod graph;
 mod reduce;
+mod report;
+mod run;
 
 use std::path::PathBuf;
 
@@ -18,6 +20,8 @@ use crate::shell::Shell;
 pub(crate) use diff::Diff;
 pub(crate) use graph::Graph;
 pub(crate) use reduce::Reduce;
+pub(crate) use report::Report;
+pub(crate) use run::{Backend, Run};
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -58,6 +62,8 @@ pub(crate) enum Command {
     Cost(Cost),
     /// Draw a module, for Graphviz, as SVG or as a page to look through
     Graph(Graph),
+    /// Write a page on what an optimisation found and did
+    Report(Report),
     /// Show the kernels of a module, for a vector machine
     Lower(Lower),
     /// Read a module and write it again
@@ -98,7 +104,11 @@ impl Command {
             Self::Passes(args) => (args.list.json, args.list.output.stream()),
             Self::Ops(args) => (args.json, args.output.stream()),
             Self::Targets(args) => (args.list.json, args.list.output.stream()),
-            Self::Convert(_) | Self::Graph(_) | Self::Completions(_) | Self::Man(_) => return None,
+            Self::Convert(_)
+            | Self::Graph(_)
+            | Self::Report(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
         };
         json.then_some(stream)
     }
@@ -358,70 +368,6 @@ pub(crate) struct Opt {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) form: Form,
-}
-
-/// The machine that runs a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Backend {
-    Interp,
-    Sim,
-}
-
-/// `tilewright run`.
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) input: Input,
-    /// The inputs, as arrays `in0`, `in1` ... of an npz file; if absent, the arguments
-    /// that a snapshot recorded, or random ones. For several devices, an array may have a
-    /// first dim more, with a row for each
-    #[arg(long, value_name = "NPZ", conflicts_with = "seed")]
-    pub(crate) inputs: Option<PathBuf>,
-    /// The seed of the random inputs; 0 if absent
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// Write the outputs here, as arrays `out0`, `out1` ... of an npz file
-    #[arg(short, long, value_name = "NPZ")]
-    pub(crate) output: Option<PathBuf>,
-    /// The data for infeed instructions, as arrays `in0`, `in1` ... of an npz file in the order
-    /// in which they are read
-    #[arg(long, value_name = "NPZ")]
-    pub(crate) infeed: Option<PathBuf>,
-    /// Write the data of outfeed instructions here, as arrays `out0`, `out1` ... of an npz file
-    #[arg(long, value_name = "NPZ")]
-    pub(crate) outfeed: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) devices: DeviceCount,
-    #[command(flatten)]
-    pub(crate) bounds: Bounds,
-    /// The backend: the interpreter, or the simulated machine of a target, which runs all that
-    /// has kernels and leaves the rest to the interpreter
-    #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
-    pub(crate) backend: Backend,
-    /// The machine that is simulated: a built-in name (see `tilewright targets`) or
-    /// a TOML file; tpu-like if absent
-    #[arg(long, value_name = "TARGET")]
-    pub(crate) target: Option<String>,
-    /// How the simulated machine computes reduces along several axes: `fused`, in one pass over
-    /// their input, `looped`, axis by axis, or `transposed`, with their input first turned into
-    /// rows; the last two store arrays in main memory in between. `fused` if absent, and where
-    /// the others do not apply
-    #[arg(long, value_name = "STRATEGY")]
-    pub(crate) strategy: Option<Strategy>,
-    /// Write what the parts of the simulated machine did, and when, as a timeline for Perfetto
-    /// or chrome://tracing; its microseconds are cycles
-    #[arg(long, value_name = "JSON")]
-    pub(crate) trace: Option<PathBuf>,
-    /// Show the time and the bytes of each instruction, the slowest first, on stderr; for
-    /// several devices, those of the first
-    #[arg(long)]
-    pub(crate) profile: bool,
-    /// Show the time, and the counters of the simulated machine, on stderr
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Give the report of --stats and --profile as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `tilewright check`.

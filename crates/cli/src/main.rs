@@ -53,6 +53,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
         Command::Graph(args) => cmd::graph::run(args),
+        Command::Report(args) => cmd::report::run(args),
         Command::Lower(args) => cmd::lower::run(args),
         Command::Convert(args) => cmd::convert::run(args),
         Command::Passes(args) => cmd::passes::run(args),

@@ -11,6 +11,7 @@
 //! - [`Scene`]: one picture, or the pictures before and after an optimisation with the notes on it.
 //! - [`Subject`]: what to draw: the module, one computation, or the surroundings of an instruction.
 //! - [`Emit`]: the forms of a picture.
+//! - [`report`](report::report): what an optimisation found and did, as one page.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,6 +33,7 @@ mod focus;
 mod html;
 mod layout;
 pub mod picture;
+pub mod report;
 mod scene;
 mod scopes;
 mod svg;

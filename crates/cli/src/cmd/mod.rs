@@ -12,6 +12,7 @@ pub(crate) mod ops;
 pub(crate) mod opt;
 pub(crate) mod passes;
 pub(crate) mod reduce;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod targets;
 pub(crate) mod verify;

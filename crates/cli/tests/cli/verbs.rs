@@ -10,8 +10,8 @@ fn help_and_version() {
     assert!(tilewright(["--help"]).ok().stdout.contains("convert"));
     assert!(tilewright(["--version"]).ok().stdout.starts_with("tilewright "));
     let verbs = [
-        "opt", "run", "check", "diff", "reduce", "graph", "verify", "cost", "convert", "passes",
-        "ops", "targets",
+        "opt", "run", "check", "diff", "reduce", "graph", "report", "verify", "cost", "convert",
+        "passes", "ops", "targets",
     ];
     for verb in verbs {
         assert!(tilewright([verb, "--help"]).ok().stdout.contains("Usage"));
@@ -147,6 +147,18 @@ fn opt_rewrites_group_norm() {
     // The result can be read again, and nothing is left to do.
     let again = with_stdin(["opt", "-"], done.stdout.as_bytes()).ok();
     assert_eq!(again.stdout, done.stdout);
+}
+
+#[test]
+fn report_is_a_page() {
+    let (folder, input) = (tempfile::tempdir().unwrap(), group_norm());
+    let page = folder.path().join("report.html");
+    let paths = [input.to_str().unwrap(), "-o", page.to_str().unwrap()];
+    let done = tilewright([&["report"], paths.as_slice(), &["--check"]].concat()).ok();
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.contains("1 layer rewritten:") && text.contains("<strong>equal"), "{text}");
+    tilewright(["report", "--target", "none", input.to_str().unwrap()]).failed(2).says("none");
 }
 
 #[test]

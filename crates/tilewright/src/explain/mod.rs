@@ -103,7 +103,10 @@ pub fn explain(
 }
 
 /// Returns a module in its simplest form, which a backend finds by itself.
-fn simplest(module: &Verified, options: &Options) -> Result<Verified, Error> {
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn simplest(module: &Verified, options: &Options) -> Result<Verified, Error> {
     let mut options = options.clone();
     options.passes = PassSelection::Pipeline("cleanup".to_owned());
     (options.observer, options.stop_after) = (None, None);
@@ -127,7 +130,7 @@ impl Layers {
     fn count(&mut self, module: &Module, options: &Options, when: usize) {
         let (costs, _) = instruction_costs(module, &options.target);
         for one in costs {
-            let figures = self.of.entry(scope_of(module, one.id)).or_default();
+            let figures = self.of.entry(layer_of(module, one.id)).or_default();
             figures.costs[when.min(1)] += one.cost;
             if when == 0 {
                 figures.pattern.see(module, one.id);
@@ -199,6 +202,7 @@ fn obstacles(notes: &[Note]) -> Vec<Obstacle> {
     found
 }
 
-fn scope_of(module: &Module, id: InstId) -> String {
+/// Returns the layer of an instruction: the scope in which the framework put it; empty if it gave none.
+pub fn layer_of(module: &Module, id: InstId) -> String {
     module.metadata(id).map(|metadata| scope(&metadata.op_name)).unwrap_or_default()
 }

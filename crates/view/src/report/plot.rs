@@ -1,0 +1,76 @@
+//! Plots.
+
+use std::error::Error;
+
+use plotters::prelude::*;
+use tilewright::rewrite::table::cycles;
+
+use crate::error::ViewError;
+
+const WIDTH: u32 = 1000;
+const ROW: u32 = 40;
+const BEFORE: RGBColor = RGBColor(150, 158, 168);
+const AFTER: RGBColor = RGBColor(20, 110, 190);
+/// The most characters of a label.
+const MOST_CHARACTERS: usize = 46;
+
+/// Draws two bars for each name: the modelled cycles before and after.
+///
+/// # Errors
+/// Returns an error if the plot cannot be drawn.
+pub(super) fn bars(rows: &[(String, [f64; 2])]) -> Result<String, ViewError> {
+    let mut svg = String::new();
+    draw(&mut svg, rows).map_err(|error| ViewError::Page(error.to_string()))?;
+    Ok(svg)
+}
+
+fn draw(svg: &mut String, rows: &[(String, [f64; 2])]) -> Result<(), Box<dyn Error>> {
+    let count = rows.len();
+    let height = u32::try_from(count)?.saturating_mul(ROW).saturating_add(60);
+    let root = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let most = rows.iter().flat_map(|(_, cycles)| *cycles).fold(1.0, f64::max);
+    let mut chart = ChartBuilder::on(&root)
+        .margin(10)
+        .margin_right(40)
+        .x_label_area_size(40)
+        .y_label_area_size(340)
+        .build_cartesian_2d(0.0..most * 1.02, (0..count).into_segmented())?;
+    // The first row is at the top.
+    let row = |place: usize| count.checked_sub(place + 1).and_then(|row| rows.get(row));
+    let label = |place: &SegmentValue<usize>| match place {
+        SegmentValue::CenterOf(place) => {
+            row(*place).map(|(name, _)| shortened(name)).unwrap_or_default()
+        }
+        SegmentValue::Exact(_) | SegmentValue::Last => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .x_labels(5)
+        .y_labels(count)
+        .x_desc("modelled cycles: before (grey) and after (blue)")
+        .x_label_formatter(&|value| cycles(*value))
+        .y_label_formatter(&label)
+        .draw()?;
+    for (when, colour, [top, bottom]) in [(0, BEFORE, [4, 20]), (1, AFTER, [20, 4])] {
+        let bars = (0..count).filter_map(|place| Some((place, row(place)?.1.get(when)?)));
+        chart.draw_series(bars.map(|(place, &value)| {
+            let from = (0.0, SegmentValue::Exact(place));
+            let mut bar =
+                Rectangle::new([from, (value, SegmentValue::Exact(place + 1))], colour.filled());
+            bar.set_margin(top, bottom, 0, 0);
+            bar
+        }))?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// Returns the end of a long name.
+fn shortened(name: &str) -> String {
+    match name.char_indices().rev().nth(MOST_CHARACTERS) {
+        Some((start, _)) => format!("...{}", name.get(start..).unwrap_or_default()),
+        None => name.to_owned(),
+    }
+}
