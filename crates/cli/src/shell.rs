@@ -22,7 +22,7 @@ pub(crate) struct Shell {
     verbose: bool,
 }
 
-/// What is written to stderr besides errors.
+/// The kinds of text that are written to stderr besides errors.
 #[derive(Clone, Copy, Debug)]
 struct Speech {
     notes: bool,

@@ -9,7 +9,7 @@ pub enum Part<'n> {
     Shape,
     /// The opcode.
     Opcode,
-    /// What stands between the parentheses, such as the value of a constant.
+    /// The text between the parentheses, such as the value of a constant.
     Arguments,
     /// An operand, by its number from 0.
     Operand(usize),

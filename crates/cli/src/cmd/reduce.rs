@@ -135,7 +135,7 @@ impl Sink<'_> {
     }
 }
 
-/// What was done.
+/// The result of a search, for its report.
 #[derive(Serialize)]
 struct Report {
     before: ReducedSize,

@@ -25,7 +25,7 @@ pub struct Cycles {
     pub before: f64,
     /// The cycles with it.
     pub after: f64,
-    /// What takes them.
+    /// The code that takes them.
     pub of: Scope,
 }
 

@@ -31,7 +31,7 @@ struct Node {
     number: usize,
 }
 
-/// What tells locations apart: the text without the parts, and the parts.
+/// The key of a location: its text without its parts, and the parts.
 type Key = (Vec<String>, Vec<usize>);
 
 impl Aliases {

@@ -70,7 +70,7 @@ pub(super) struct LiveOutPiece {
     pub(super) result: Option<Value>,
 }
 
-/// What moves are planned by.
+/// The cost model, the rules on floats and the devices for which moves are planned.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) model: &'a CostModel<'a>,

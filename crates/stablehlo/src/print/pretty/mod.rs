@@ -22,7 +22,7 @@ pub(super) use own::scan_sizes;
 /// The form of an operation does not say all that the operation has.
 struct Unfit;
 
-/// What a part of a form has written, if it fits.
+/// The text that a part of a form has written, if it fits.
 type Fit = Result<(), Unfit>;
 
 /// Returns a program in its pretty form.
