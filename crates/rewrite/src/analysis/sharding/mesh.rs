@@ -156,6 +156,8 @@ impl DeviceMesh {
                 let stated = Stated::of(&sdy::sharding(text, named)?, parts)?;
                 stated.is_closed.then_some(stated.dims)?
             }
+            // JAX lists there the dims that XLA may divide as it likes.
+            Words::Gspmd(_) if extras.backend_config.is_some() => return None,
             Words::Gspmd(axes) => match extras.sharding.as_deref()? {
                 Sharding::Leaf(leaf) => tiles::dims(&leaf.placement, rank, axes)?,
                 Sharding::Tuple(_) => return None,
