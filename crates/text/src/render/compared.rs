@@ -14,7 +14,7 @@ pub enum Shown<'s> {
         name: &'s str,
         /// The whole text.
         source: &'s str,
-        /// What is underlined.
+        /// The part that is underlined.
         span: Span,
         /// Where that begins.
         at: LineColumn,
@@ -25,7 +25,7 @@ pub enum Shown<'s> {
         name: &'s str,
         /// The instruction.
         text: &'s str,
-        /// What is underlined.
+        /// The part that is underlined.
         span: Span,
     },
 }

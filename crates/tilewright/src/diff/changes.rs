@@ -10,7 +10,7 @@ use super::side::{
     Attributes, attributes, control_predecessors, placed_metadata, with_explicit_layout,
 };
 
-/// What a [`Change`] is about.
+/// The part of an instruction that a [`Change`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -41,7 +41,7 @@ pub enum What {
 /// One difference between two things that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Change {
-    /// What it is about.
+    /// The part that it is about.
     pub what: What,
     /// Which one of several: the number of an operand, the name of an attribute; else empty.
     pub name: String,

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// the things are: nothing is compared by its hash alone.
 pub(super) type Class = u32;
 
-/// What a class is made of: other classes and small numbers.
+/// The parts of a class: other classes and small numbers.
 pub(super) type Parts = SmallVec<[u32; 8]>;
 
 /// Numbers things by their first occurrence.
