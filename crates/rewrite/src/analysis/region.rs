@@ -274,9 +274,12 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
 }
 
 /// Returns the member as a blocked one, if it must keep its dims.
+/// The reason why an array of another layout keeps its dims.
+pub(crate) const OTHER_LAYOUT: &str = "it has a layout that is not row major";
+
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     let reason = if !module.array_shape(id).is_some_and(is_plain) {
-        "it has a layout that is not row major"
+        OTHER_LAYOUT
     } else if module.extras(id).is_some() && !stands_alone(module, id) {
         "a sharding, control edge or other attribute is attached to it"
     } else {
@@ -290,7 +293,7 @@ fn is_dynamic(module: &Module, id: InstId) -> bool {
 }
 
 /// Returns a set of instructions with operands before users.
-fn in_order(module: &Module, ids: &[InstId]) -> Vec<InstId> {
+pub(crate) fn in_order(module: &Module, ids: &[InstId]) -> Vec<InstId> {
     let members: FxHashSet<InstId> = ids.iter().copied().collect();
     let mut placed = FxHashSet::default();
     let mut ordered = Vec::with_capacity(ids.len());

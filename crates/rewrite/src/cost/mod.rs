@@ -183,6 +183,7 @@ impl<'m> CostModel<'m> {
             Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
             Op::Reshape(_) => self.reshape(result, operands),
             Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
+            Op::Copy => self.copy(result, operands),
             Op::Reduce(attrs) => self.reduce(result, operands, &attrs.dimensions),
             Op::ReduceWindow(attrs) => self.reduce_window(result, operands, &attrs.window),
             Op::Dot(_) | Op::Convolution(_) => {
@@ -324,6 +325,19 @@ impl<'m> CostModel<'m> {
             // Unlike a reshape, such a transpose moves whole tiles to other places.
             MoveKind::KeepsTiles => self.opaque(result, operands),
             kind => self.moved(kind, moved.realigned_vectors, result, operands),
+        }
+    }
+
+    /// Computes the cost of a copy: into another layout it moves elements as a transpose does.
+    fn copy(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+        let layout = |shape: &Shape| shape.as_array().map(ArrayShape::layout_or_default);
+        let from = operands.first().and_then(|operand| layout(operand.value.shape));
+        match from.zip(layout(result.shape)) {
+            Some((from, to)) if from.minor_to_major != to.minor_to_major => {
+                let same: SmallVec<[i64; 6]> = (0..).take(to.rank()).collect();
+                self.transpose(result, operands, &same)
+            }
+            _ => self.opaque(result, operands),
         }
     }
 

@@ -107,6 +107,9 @@ pub struct Context<'a> {
     pub fuel: u64,
     /// The most that devices may exchange, if that is limited.
     pub(crate) most_traffic: Option<Traffic>,
+    /// Whether the module that was given has arrays that do not lie row major. Otherwise only
+    /// rewrites made such arrays, and what keeps these as they are is nothing to tell the user.
+    pub(crate) given_layouts: bool,
     /// The findings and changes, in plain words.
     pub notes: Vec<Note>,
     /// The costs of the module.
@@ -131,6 +134,7 @@ impl<'a> Context<'a> {
             skipped: &options.skipped,
             fuel: options.stop_after.unwrap_or(u64::MAX),
             most_traffic: None,
+            given_layouts: true,
             notes: Vec::new(),
             costs: Costs::default(),
             judged: Judged::default(),

@@ -64,6 +64,7 @@ const COST_GATED: &[&[&str]] = &[
     &["widen-accumulation"],
     &["reduce-as-window"],
     &["merged-dims"],
+    &["layout-of-region"],
     &["rematerialize"],
     &["local-sums"],
 ];

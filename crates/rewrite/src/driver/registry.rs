@@ -20,6 +20,7 @@ use crate::canonicalize::transpose::TRANSPOSE;
 use crate::canonicalize::tuple::TupleSimplify;
 use crate::loops::dead_elements::DeadElements;
 use crate::loops::reshape_out_of_loop::ReshapeOutOfLoop;
+use crate::reshape_motion::layout_of_region::LayoutOfRegion;
 use crate::reshape_motion::merged_dims::MergedDims;
 use crate::reshape_motion::reduce_as_window::ReduceAsWindow;
 use crate::reshape_motion::reduce_of_broadcast::REDUCE_OF_BROADCAST;
@@ -48,6 +49,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &DeadElements,
     &FactoredSums,
     &Inline,
+    &LayoutOfRegion,
     &LocalMoments,
     &LocalSums,
     &Constraints,

@@ -45,6 +45,17 @@ impl<'a> ReduceOfReshape<'a> {
         (starts && changes).then_some(Self { reduce, reshape, source, digits, way })
     }
 
+    /// Passes over an array that a rewrite laid out another way: that it keeps its layout is
+    /// nothing to tell the user, unless the module that was `given` has such layouts.
+    pub(super) fn unless_laid_out(self, module: &Module, given: bool) -> Option<Self> {
+        (given || self.is_plain(module)).then_some(self)
+    }
+
+    fn is_plain(&self, module: &Module) -> bool {
+        let plain = |id| module.array_shape(id).is_some_and(is_plain);
+        plain(self.source) && plain(self.reshape)
+    }
+
     /// Returns the rewrite, or the reason why there is none.
     pub(super) fn plan(
         &self,
@@ -56,8 +67,7 @@ impl<'a> ReduceOfReshape<'a> {
         if module.extras(self.reshape).is_some() {
             return Err(but("the reshape has attributes or control edges that would be lost"));
         }
-        let plain = |id| module.array_shape(id).is_some_and(is_plain);
-        if !plain(self.source) || !plain(self.reshape) {
+        if !self.is_plain(module) {
             return Err(but("what is reshaped does not lie row major"));
         }
         let reduce = MonoidReduce::or_why_not(module, self.reduce, float_mode)

@@ -68,9 +68,10 @@ impl Pass for ReduceThroughReshape {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let model = cx.model();
+        let (model, given) = (cx.model(), cx.given_layouts);
         attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
-            Some(ReduceOfReshape::at(module, id, &STAGES)?.plan(module, &model, float_mode))
+            let found = ReduceOfReshape::at(module, id, &STAGES)?.unless_laid_out(module, given)?;
+            Some(found.plan(module, &model, float_mode))
         })
     }
 }

@@ -14,7 +14,9 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
-use crate::analysis::region::{Blocked, LiveInKind, LiveOutKind, Region, unseen_region_around};
+use crate::analysis::region::{
+    Blocked, LiveInKind, LiveOutKind, OTHER_LAYOUT, Region, unseen_region_around,
+};
 use crate::analysis::sharding::DeviceMesh;
 use crate::cost::CostModel;
 use crate::driver::Context;
@@ -216,7 +218,8 @@ impl Walk<'_, '_> {
     ) -> Result<bool, EditError> {
         let (pass, place) = (self.search.pass, words::region_place(module, region));
         let Some(done) = best.filter(|best| best.pays() || region.blocked.is_empty()) else {
-            if !region.blocked.is_empty() {
+            let given = self.cx.given_layouts;
+            if region.blocked.iter().any(|blocked| given || blocked.reason != OTHER_LAYOUT) {
                 self.cx.refuse(pass, place, words::kept(module, region));
             }
             return Ok(false);
