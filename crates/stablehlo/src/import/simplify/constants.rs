@@ -34,8 +34,9 @@ impl Simplifier {
         Some(constant)
     }
 
-    /// Keeps a constant at the beginning of the function, unless there is an equal one.
-    pub(super) fn hoist(&mut self, constant: Operation) {
+    /// Keeps a constant at the beginning of the function, unless there is an equal one. One that is
+    /// there already stays in its place.
+    pub(super) fn hoist(&mut self, constant: Operation, is_leading: bool) {
         let (Some(dense), [result]) = (dense(&constant.attributes), &constant.results[..]) else {
             return;
         };
@@ -50,7 +51,8 @@ impl Simplifier {
                     self.constants.insert(key, result);
                 }
                 self.define(&constant);
-                self.hoisted.push(constant);
+                let constants = if is_leading { &mut self.leading } else { &mut self.hoisted };
+                constants.push(constant);
             }
         }
     }
