@@ -52,7 +52,7 @@ pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
         attrs.literal = Some(Box::new(value));
     }
     attrs.custom_call_target = target;
-    attrs.to_apply = body.callee(operation)?;
+    attrs.called_computations = body.callee(operation)?.into_iter().collect();
     if operation.attribute("operand_layouts").is_some() {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).without_layout());
         let mut shapes: Vec<Shape> = shapes.collect();
