@@ -253,6 +253,7 @@ pub(crate) static ROWS: &[Row] = &[
     ),
     row("stablehlo.maximum", Opcode::Maximum),
     row("stablehlo.minimum", Opcode::Minimum),
+    row("chlo.mulhi", Opcode::Mulhi),
     row("stablehlo.multiply", Opcode::Multiply),
     row("stablehlo.negate", Opcode::Negate),
     row("stablehlo.not", Opcode::Not),

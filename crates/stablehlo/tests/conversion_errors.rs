@@ -139,3 +139,52 @@ fn opaque_values_are_not_exported() {
     assert_eq!(error.kind, ExportErrorKind::Unsupported);
     assert_eq!(error.instruction, "x");
 }
+
+/// jaxlib does not convert these either.
+#[test]
+fn sizes_that_only_a_run_tells_are_named() {
+    let op = "%n = stablehlo.get_dimension_size %a, dim = 0 : (tensor<4xf32>) -> tensor<i32>
+%s = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+%z = stablehlo.constant dense<0.0> : tensor<f32>
+%i = stablehlo.constant dense<1> : tensor<i32>
+%u = stablehlo.set_dimension_size %a, %i, dim = 0 : (tensor<4xf32>, tensor<i32>) -> tensor<?xf32>
+%k = stablehlo.get_dimension_size %u, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+%l = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
+";
+    let broadcast = "%q = stablehlo.dynamic_broadcast_in_dim %z, %l, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>";
+    let reshape =
+        "%q = stablehlo.dynamic_reshape %a, %l : (tensor<4xf32>, tensor<1xi32>) -> tensor<?xf32>";
+    let end = "%r = stablehlo.convert %q : (tensor<?xf32>) -> tensor<4xf32>";
+    for (name, last) in [("dynamic_broadcast_in_dim", broadcast), ("dynamic_reshape", reshape)] {
+        let (kind, message) = error(&format!("{op}{last}\n{end}"));
+        assert_eq!(kind, ImportErrorKind::Unsupported);
+        let start = format!("`stablehlo.{name}` has sizes that only a run tells");
+        assert!(message.starts_with(&start) && message.contains("refine the shapes"), "{message}");
+    }
+}
+
+#[test]
+fn approximate_top_k_says_what_it_lacks() {
+    let call = |config: &str| {
+        let source = format!(
+            r#"func.func @main(%a: tensor<200xf32>, %b: tensor<200xi32>) -> tensor<3xf32> {{
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %i = stablehlo.constant dense<-1> : tensor<i32>
+  %0:2 = "stablehlo.custom_call"(%a, %b, %z, %i) {{call_target_name = "ApproxTopK", called_computations = [@gt], mhlo.backend_config = {{{config}}}}} : (tensor<200xf32>, tensor<200xi32>, tensor<f32>, tensor<i32>) -> (tensor<3xf32>, tensor<3xi32>)
+  return %0#0 : tensor<3xf32>
+}}
+func.func private @gt(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>) -> tensor<i1> {{
+  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %0 : tensor<i1>
+}}"#
+        );
+        import(&text::parse(&source).unwrap()).unwrap_err().message
+    };
+    let rest = "aggregate_to_topk = true, reduction_dim = 0 : i64, reduction_input_size_override = -1 : i64";
+    let message = call(&format!("{rest}, top_k = 3 : i64, recall_target = 1.5 : f32"));
+    assert!(message.contains("a float above 0 and up to 1 as `recall_target`"), "{message}");
+    let message = call(&format!("{rest}, recall_target = 0.5 : f32"));
+    assert!(message.contains("needs an integer as `top_k`"), "{message}");
+    let message = call(&format!("{rest}, top_k = 0 : i64, recall_target = 0.5 : f32"));
+    assert!(message.contains("for fewer than one"), "{message}");
+}

@@ -73,14 +73,11 @@ impl<'i, 'p> Body<'i, 'p> {
         self.importer.module.set_root(root).map_err(|error| self.invalid(&error.to_string()))
     }
 
-    /// Adds the frames of the constants at the beginning, the last of them first: MLIR puts each new
-    /// one before the others. They have no metadata, but of frames that begin at one place, XLA keeps
-    /// the end of the one that it meets first.
+    /// Adds the frames of the constants at the beginning. They have no metadata, but of frames that
+    /// begin at one place, XLA keeps the end of the one that it meets first.
     fn frames_of_constants(&mut self, block: &Block) {
-        let constants = block.operations.iter().filter(|operation| {
-            matches!(operation.name.as_str(), "stablehlo.constant" | "mhlo.constant")
-        });
-        for location in constants.rev().filter_map(|constant| constant.location.as_deref()) {
+        let constants = block.operations.iter().filter(|operation| is_constant(operation));
+        for location in constants.filter_map(|constant| constant.location.as_deref()) {
             self.importer.frames.metadata(location);
         }
     }
@@ -292,6 +289,10 @@ impl<'i, 'p> Body<'i, 'p> {
     pub(super) fn invalid(&self, why: &str) -> ImportError {
         ImportError::new(ImportErrorKind::Invalid, self.span, why)
     }
+}
+
+fn is_constant(operation: &Operation) -> bool {
+    matches!(operation.name.as_str(), "stablehlo.constant" | "mhlo.constant")
 }
 
 /// Gives arrays without a layout the row-major one.

@@ -4,6 +4,7 @@ use tilewright_ir::ops::attr::Verbatim;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, OutputAlias};
 use tilewright_ir::{Dims, Layout, Op, Shape};
 
+use super::approx_top_k;
 use super::attributes::{
     integer, integers, misfit, missing, optional_bool, optional_int, optional_text, parameter, text,
 };
@@ -16,7 +17,7 @@ use crate::mlir::{Attribute, Operation};
 const ALIASING: &[&str] = &["Pin", "Unpin"];
 
 /// Targets that XLA's conversion replaces by ops, which is not known here.
-const EXPANDED: &[&str] = &["ApproxTopK", "ragged_all_to_all"];
+const EXPANDED: &[&str] = &["ragged_all_to_all"];
 
 /// Targets of Shardy whose results do not keep the attributes.
 const LOCAL: &[&str] = &["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
@@ -25,6 +26,9 @@ const LOCAL: &[&str] = &["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalSha
 pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let target = optional_text(operation, "call_target_name")?
         .ok_or_else(|| missing(operation, "call_target_name"))?;
+    if target == "ApproxTopK" {
+        return approx_top_k::approx_top_k(body, operation);
+    }
     if EXPANDED.contains(&target.as_str()) {
         let why = format!("calls `{target}`, which XLA expands; expand it first");
         return Err(ImportError::unsupported(operation, &why));
@@ -48,7 +52,7 @@ pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
         attrs.literal = Some(Box::new(value));
     }
     attrs.custom_call_target = target;
-    attrs.to_apply = body.callee(operation)?;
+    attrs.called_computations = body.callee(operation)?.into_iter().collect();
     if operation.attribute("operand_layouts").is_some() {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).without_layout());
         let mut shapes: Vec<Shape> = shapes.collect();
@@ -74,7 +78,10 @@ pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
 
 impl<'p> Body<'_, 'p> {
     /// Returns the function that a custom call names.
-    fn callee(&mut self, operation: &'p Operation) -> Import<Option<tilewright_ir::CompId>> {
+    pub(super) fn callee(
+        &mut self,
+        operation: &'p Operation,
+    ) -> Import<Option<tilewright_ir::CompId>> {
         let called = match operation.attribute("called_computations") {
             None => return Ok(None),
             Some(Attribute::Array(called)) => called.as_slice(),

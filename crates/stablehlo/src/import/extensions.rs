@@ -1,5 +1,6 @@
-//! Ops of MHLO in custom calls, as programs that may have only StableHLO's own ops carry them:
-//! `stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1}`
+//! Ops of MHLO and CHLO as programs that may have only StableHLO's own ops carry them: in custom calls,
+//! `stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1}`, and in composites,
+//! `stablehlo.composite "chlo.erf" %x {decomposition = @chlo.erf.impl, version = 1 : i32}`
 //! (`stablehlo_ext`'s passes, `xla/mlir_hlo/mhlo/transforms/hlo_legalize_to_stablehlo`).
 
 use std::borrow::Cow;
@@ -8,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::mlir::{Attribute, Operation, Program};
 
-/// Returns a program whose custom calls of MHLO's ops are these ops.
+/// Returns a program whose custom calls and composites of such ops are these ops.
 pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
     if !has_extension(&program.module) {
         return Cow::Borrowed(program);
@@ -41,10 +42,15 @@ fn has_extension(module: &Operation) -> bool {
     false
 }
 
-/// Returns the name and the attributes of the op in a custom call.
-fn extension(operation: &Operation) -> Option<(SmolStr, Vec<(SmolStr, Attribute)>)> {
-    if operation.name != "stablehlo.custom_call" {
-        return None;
+/// The name and the attributes of an op.
+type Named = (SmolStr, Vec<(SmolStr, Attribute)>);
+
+/// Returns the name and the attributes of the op in a custom call or a composite.
+fn extension(operation: &Operation) -> Option<Named> {
+    match operation.name.as_str() {
+        "stablehlo.composite" => return composite(operation),
+        "stablehlo.custom_call" => {}
+        _ => return None,
     }
     operation.attribute("mhlo.version")?;
     let Attribute::String(target) = operation.attribute("call_target_name")? else { return None };
@@ -55,6 +61,36 @@ fn extension(operation: &Operation) -> Option<(SmolStr, Vec<(SmolStr, Attribute)
         Some(_) => return None,
     };
     Some((target.into(), attributes))
+}
+
+/// The ops of CHLO that JAX writes as composites when it exports a program.
+const COMPOSITES: &[&str] = &[
+    "chlo.acos",
+    "chlo.acosh",
+    "chlo.asin",
+    "chlo.asinh",
+    "chlo.atan",
+    "chlo.atanh",
+    "chlo.cosh",
+    "chlo.erf",
+    "chlo.erf_inv",
+    "chlo.erfc",
+    "chlo.mulhi",
+    "chlo.sinh",
+    "chlo.square",
+    "chlo.tan",
+    "chlo.top_k",
+];
+
+fn composite(operation: &Operation) -> Option<Named> {
+    let Attribute::String(name) = operation.attribute("name")? else { return None };
+    let name = std::str::from_utf8(name).ok().filter(|name| COMPOSITES.contains(name))?;
+    let attributes = match operation.attribute("composite_attributes") {
+        Some(Attribute::Dictionary(attributes)) => attributes.clone(),
+        None => Vec::new(),
+        Some(_) => return None,
+    };
+    Some((name.into(), attributes))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! called, and regions become computations named `region_0`, `region_1` ... Values that a loop
 //! or a branch uses from outside become elements of its tuple.
 
+mod approx_top_k;
 mod attributes;
 mod body;
 mod calls;

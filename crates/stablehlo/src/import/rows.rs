@@ -65,16 +65,37 @@ fn rule(name: &str) -> Option<Rule> {
     rules.get(name).copied()
 }
 
+/// Operations that HLO has for constant sizes only, or for known dims.
+const DYNAMIC: &[&str] = &[
+    "stablehlo.compute_reshape_shape",
+    "stablehlo.dynamic_broadcast_in_dim",
+    "stablehlo.dynamic_conv",
+    "stablehlo.dynamic_gather",
+    "stablehlo.dynamic_iota",
+    "stablehlo.dynamic_pad",
+    "stablehlo.real_dynamic_slice",
+];
+
+/// What to do about an operation that is not converted.
+fn why_not(name: &str) -> &'static str {
+    if DYNAMIC.contains(&name) {
+        return UNKNOWN_DIMS;
+    }
+    "has no equivalent in HLO here; legalize it to StableHLO first"
+}
+
+/// Why an operation on dims without bounds is no instruction.
+pub(super) const UNKNOWN_DIMS: &str = "has sizes that only a run tells, which XLA does not convert; \
+     refine the shapes first (`stablehlo-opt --stablehlo-refine-shapes`), or export the program \
+     with dims that are numbers";
+
 impl<'p> Body<'_, 'p> {
     /// Converts an operation and binds its results.
     pub(super) fn convert(&mut self, operation: &'p Operation) -> Import<()> {
         match rule(&operation.name) {
             Some(Rule::Row(row)) => self.by_row(row, operation),
             Some(Rule::Special(convert)) => convert(self, operation),
-            None => Err(ImportError::unsupported(
-                operation,
-                "has no equivalent in HLO here; legalize it to StableHLO first",
-            )),
+            None => Err(ImportError::unsupported(operation, why_not(&operation.name))),
         }
     }
 
@@ -85,6 +106,15 @@ impl<'p> Body<'_, 'p> {
             shape = tuple(shape);
         }
         let operands = self.operands(operation)?;
+        if let (Op::SetDimensionSize(attrs), Some(&of)) = (&op, operands.first()) {
+            // The bound is the size that the dim had, whether the type says so or not.
+            let sized = self.importer.module.array_shape(of).zip(attrs.dimensions.first());
+            shape = sized.map_or(shape, |(of, &dim)| {
+                let dim = usize::try_from(dim).unwrap_or(usize::MAX);
+                let size = of.dims().get(dim).copied().unwrap_or(0);
+                Shape::Array(of.without_layout().with_dim(dim, size, true))
+            });
+        }
         if let (Op::GetTupleElement(attrs), &[tuple]) = (&op, operands.as_slice()) {
             // The element keeps its layout.
             let index = usize::try_from(attrs.index).unwrap_or(usize::MAX);

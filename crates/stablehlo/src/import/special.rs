@@ -73,6 +73,9 @@ impl Body<'_, '_> {
     }
 }
 
+/// XLA leaves broadcasts of constants to as many elements or more as they are.
+const FEWEST_BROADCAST: i64 = 32;
+
 /// A constant of several equal elements is a broadcast of one.
 pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
@@ -100,8 +103,11 @@ impl Body<'_, '_> {
         let scalar = Shape::scalar(shape.element_type);
         let one = self.emit(Op::Constant(Box::new(Literal::Array(one))), scalar, &[])?;
         self.scope.sharding = sharding;
-        let location = operation.location.as_deref();
-        self.scope.metadata = location.and_then(|l| self.importer.frames.metadata(l));
+        // XLA folds no larger broadcasts, so that these are no constants, which have no metadata.
+        if shape.num_elements().is_some_and(|count| count >= FEWEST_BROADCAST) {
+            let location = operation.location.as_deref();
+            self.scope.metadata = location.and_then(|l| self.importer.frames.metadata(l));
+        }
         let id = self.broadcast(one, shape, Dims::new())?;
         self.bind(operation, id)
     }
@@ -219,6 +225,9 @@ pub(super) fn dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Impo
 pub(super) fn dynamic_reshape<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let (from, sizes) = (body.operand(operation, 0)?, body.operand(operation, 1)?);
     let to = body.result_array(operation)?;
+    if to.dims().contains(&tilewright_ir::shape::UNBOUNDED) {
+        return Err(ImportError::unsupported(operation, super::rows::UNKNOWN_DIMS));
+    }
     let ty = body.array(operation, sizes)?.element_type;
     let mut operands = vec![from];
     for dim in 0..to.rank() {

@@ -1,10 +1,11 @@
-//! Functions that are approximated by polynomials.
+//! `erf` and its kin in single precision, approximated by polynomials.
 
+use super::erf_double;
 use super::maker::Maker;
 use crate::mlir::Value;
 
 /// Evaluates a polynomial by Horner's rule; the coefficient of the highest power comes first.
-fn polynomial(m: &mut Maker<'_>, x: Value, coefficients: &[f64]) -> Option<Value> {
+pub(super) fn polynomial(m: &mut Maker<'_>, x: Value, coefficients: &[f64]) -> Option<Value> {
     let (&first, rest) = coefficients.split_first()?;
     let mut sum = m.number(x, first)?;
     for &coefficient in rest {
@@ -31,7 +32,9 @@ const FAR: [f64; 9] = [
 
 /// The inverse of `erf`, by the approximation of Giles.
 pub(super) fn erf_inv(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    m.single(x)?;
+    if m.is_double(x)? {
+        return erf_double::erf_inv(m, x);
+    }
     let negative = m.op("negate", &[x])?;
     let squared = m.op("multiply", &[x, negative])?;
     let log = m.op("log_plus_one", &[squared])?;
@@ -56,8 +59,13 @@ pub(super) fn erf_inv(m: &mut Maker<'_>, x: Value) -> Option<Value> {
         });
     }
     let inside = m.op("multiply", &[sum?, x])?;
+    with_infinite_ends(m, x, inside)
+}
+
+/// The inverse of `erf` is infinite at -1 and 1.
+pub(super) fn with_infinite_ends(m: &mut Maker<'_>, x: Value, inside: Value) -> Option<Value> {
     let (size, one) = (m.op("abs", &[x])?, m.number(x, 1.0)?);
-    let is_end = m.predicate("compare", &[size, one], Some("EQ"))?;
+    let is_end = m.compare(size, "EQ", one)?;
     let infinity = m.number(x, f64::INFINITY)?;
     let end = m.op("multiply", &[x, infinity])?;
     m.select(is_end, end, inside)
@@ -89,7 +97,9 @@ const MAX_LOG: f64 = 88.722_839_052_068_35;
 
 /// `erfc`, as in the Cephes library.
 pub(super) fn erfc(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    m.single(x)?;
+    if m.is_double(x)? {
+        return erf_double::erfc(m, x);
+    }
     let beyond = erfc_beyond_one(m, x)?;
     let one = m.number(x, 1.0)?;
     let squared = m.op("multiply", &[x, x])?;
@@ -123,81 +133,4 @@ fn erfc_beyond_one(m: &mut Maker<'_>, x: Value) -> Option<Value> {
     let is_negative = m.predicate("compare", &[x, zero], Some("LT"))?;
     let negative = m.op("subtract", &[two, positive])?;
     m.select(is_negative, negative, positive)
-}
-
-/// The parameter of Lanczos' approximation.
-const GAMMA: f64 = 7.0;
-const BASE: f64 = 0.999_999_999_999_809_9;
-
-#[rustfmt::skip]
-const LANCZOS: [f64; 8] = [
-    676.520_368_121_885_1, -1_259.139_216_722_402_8, 771.323_428_777_653_1,
-    -176.615_029_162_140_6, 12.507_343_278_686_905, -0.138_571_095_265_720_12,
-    9.984_369_578_019_572e-6, 1.505_632_735_149_311_6e-7,
-];
-
-/// The derivative of the logarithm of the gamma function, by Lanczos' approximation; by reflection
-/// below 1/2.
-pub(super) fn digamma(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    m.real(x)?;
-    let half = m.number(x, 0.5)?;
-    let reflects = m.predicate("compare", &[x, half], Some("LT"))?;
-    let negative = m.op("negate", &[x])?;
-    let one = m.number(x, 1.0)?;
-    let less = m.op("subtract", &[x, one])?;
-    let z = m.select(reflects, negative, less)?;
-    let direct = lanczos(m, x, z)?;
-    let reflected = reflection(m, x, direct)?;
-    let value = m.select(reflects, reflected, direct)?;
-    let zero = m.number(x, 0.0)?;
-    let is_zero = m.predicate("compare", &[x, zero], Some("EQ"))?;
-    let infinity = m.number(x, f64::NEG_INFINITY)?;
-    let is_low = m.predicate("compare", &[x, zero], Some("LT"))?;
-    let floor = m.op("floor", &[x])?;
-    let is_whole = m.predicate("compare", &[x, floor], Some("EQ"))?;
-    let is_pole = m.op("and", &[is_low, is_whole])?;
-    let nan = m.number(x, f64::NAN)?;
-    let other = m.select(is_pole, nan, value)?;
-    m.select(is_zero, infinity, other)
-}
-
-fn lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {
-    let mut derivative = m.number(x, 0.0)?;
-    let mut sum = m.number(x, BASE)?;
-    for (coefficient, number) in LANCZOS.into_iter().zip(1u32..) {
-        let coefficient = m.number(x, coefficient)?;
-        let number = m.number(x, number.into())?;
-        let term = m.op("add", &[z, number])?;
-        let squared = m.op("multiply", &[term, term])?;
-        let ratio = m.op("divide", &[coefficient, squared])?;
-        derivative = m.op("subtract", &[derivative, ratio])?;
-        let ratio = m.op("divide", &[coefficient, term])?;
-        sum = m.op("add", &[sum, ratio])?;
-    }
-    let shift = m.number(x, GAMMA + 0.5)?;
-    let t = m.op("add", &[shift, z])?;
-    let log_shift = m.number(x, (GAMMA + 0.5).ln())?;
-    let ratio = m.op("divide", &[z, shift])?;
-    let log = m.op("log_plus_one", &[ratio])?;
-    let log_t = m.op("add", &[log_shift, log])?;
-    let ratio = m.op("divide", &[derivative, sum])?;
-    let gamma = m.number(x, GAMMA)?;
-    let correction = m.op("divide", &[gamma, t])?;
-    let sum = m.op("add", &[log_t, ratio])?;
-    m.op("subtract", &[sum, correction])
-}
-
-/// `digamma(1 - x) - pi cot(pi x)`, where `x` is reduced by whole numbers.
-fn reflection(m: &mut Maker<'_>, x: Value, direct: Value) -> Option<Value> {
-    let half = m.number(x, 0.5)?;
-    let shifted = m.op("add", &[x, half])?;
-    let floor = m.op("floor", &[shifted])?;
-    let size = m.op("abs", &[floor])?;
-    let reduced = m.op("add", &[x, size])?;
-    let pi = m.number(x, std::f64::consts::PI)?;
-    let angle = m.op("multiply", &[pi, reduced])?;
-    let (cosine, sine) = (m.op("cosine", &[angle])?, m.op("sine", &[angle])?);
-    let product = m.op("multiply", &[pi, cosine])?;
-    let cotangent = m.op("divide", &[product, sine])?;
-    m.op("subtract", &[direct, cotangent])
 }

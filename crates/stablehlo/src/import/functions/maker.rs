@@ -1,7 +1,10 @@
 //! Makes the operations of an expansion.
 
 use smol_str::SmolStr;
+use tilewright_ir::ElementType;
+use tilewright_ir::small_float::{Format, Value as FloatValue};
 
+use super::super::simplify::{Number, bytes, width};
 use super::word;
 use crate::mlir::{
     Attribute, Attributes, DenseElements, Elements, Operation, Scalar, Sign, TensorType, Type,
@@ -35,10 +38,11 @@ impl<'v> Maker<'v> {
         matches!(self.tensor(value)?.element, Scalar::Float(_)).then_some(())
     }
 
-    /// Checks that a value has floats of 32 bits.
-    pub(super) fn single(&self, value: Value) -> Option<()> {
+    /// Checks whether a value has floats of 64 bits; none if they have not 32 either.
+    pub(super) fn is_double(&self, value: Value) -> Option<bool> {
         match &self.tensor(value)?.element {
-            Scalar::Float(name) if name == "f32" => Some(()),
+            Scalar::Float(name) if name == "f32" => Some(false),
+            Scalar::Float(name) if name == "f64" => Some(true),
             _ => None,
         }
     }
@@ -72,20 +76,21 @@ impl<'v> Maker<'v> {
 
     /// Adds a constant of the type of a value.
     pub(super) fn number(&mut self, like: Value, value: f64) -> Option<Value> {
+        self.real(like)?;
+        self.constant(like, Number::Real(value))
+    }
+
+    /// Adds an integer constant of the type of a value.
+    pub(super) fn integer(&mut self, like: Value, value: i64) -> Option<Value> {
+        self.constant(like, Number::Integer(value.into()))
+    }
+
+    fn constant(&mut self, like: Value, value: Number) -> Option<Value> {
         let ty = self.tensor(like)?.clone();
-        let Scalar::Float(name) = &ty.element else { return None };
-        #[allow(clippy::cast_possible_truncation, reason = "the type has 32 bits")]
-        let bytes = match name.as_str() {
-            "f64" => value.to_le_bytes().to_vec(),
-            "f32" => (value as f32).to_le_bytes().to_vec(),
-            "f16" => half::f16::from_f64(value).to_le_bytes().to_vec(),
-            "bf16" => half::bf16::from_f64(value).to_le_bytes().to_vec(),
-            _ => return None,
-        };
         if ty.dims.iter().any(Option::is_none) {
             return None;
         }
-        let elements = Elements::Bytes(bytes.into());
+        let elements = Elements::Bytes(bytes(&ty.element, &[value])?.into());
         let dense = DenseElements { ty: Box::new(Type::Tensor(ty.clone())), elements };
         self.make("constant", &[], vec![("value".into(), Attribute::Dense(dense))], ty)
     }
@@ -98,9 +103,21 @@ impl<'v> Maker<'v> {
             "f32" => f32::MAX.into(),
             "f16" => half::f16::MAX.into(),
             "bf16" => half::bf16::MAX.into(),
-            _ => return None,
+            name => greatest_of(name)?,
         };
         self.number(like, most)
+    }
+
+    /// Adds the least positive number of the type of a value.
+    pub(super) fn least(&mut self, like: Value) -> Option<Value> {
+        let least =
+            if self.is_double(like)? { f64::from_bits(1) } else { f32::from_bits(1).into() };
+        self.number(like, least)
+    }
+
+    /// Returns the number of bytes of an element.
+    pub(super) fn width(&self, value: Value) -> Option<usize> {
+        Some(width(&self.tensor(value)?.element))
     }
 
     /// Adds an operation that yields bools.
@@ -138,8 +155,33 @@ impl<'v> Maker<'v> {
     }
 
     pub(super) fn convert(&mut self, value: Value, element: &Scalar) -> Option<Value> {
+        self.with_elements("convert", value, element)
+    }
+
+    /// Reads the bits of a value as another type.
+    pub(super) fn bitcast(&mut self, value: Value, element: &Scalar) -> Option<Value> {
+        self.with_elements("bitcast_convert", value, element)
+    }
+
+    fn with_elements(&mut self, name: &str, value: Value, element: &Scalar) -> Option<Value> {
         let mut ty = self.tensor(value)?.clone();
         ty.element = element.clone();
-        self.make("convert", &[value], Vec::new(), ty)
+        self.make(name, &[value], Vec::new(), ty)
     }
+
+    /// Adds a comparison of two values.
+    pub(super) fn compare(&mut self, left: Value, direction: &str, right: Value) -> Option<Value> {
+        self.predicate("compare", &[left, right], Some(direction))
+    }
+}
+
+/// Returns the greatest finite number of a type of at most 8 bits.
+fn greatest_of(name: &str) -> Option<f64> {
+    let ty = ElementType::from_name(&name.to_ascii_lowercase())?;
+    let format = Format::of(ty)?;
+    let values = (0..=u16::from(u8::MAX)).filter_map(|bits| match format.decode(bits) {
+        FloatValue::Real(value) if value.is_finite() => Some(value),
+        _ => None,
+    });
+    values.reduce(f64::max)
 }

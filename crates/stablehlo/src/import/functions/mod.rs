@@ -1,34 +1,51 @@
 //! CHLO's functions as StableHLO, by the formulas that XLA uses.
 //!
 //! HLO has ops for some of them (`erf`, `asin`, `topk`), which stay as they are. Complex
-//! arguments and doubles of the approximated functions are left to HLO's ops, where there are
-//! any.
+//! arguments are left to HLO's ops, where there are any.
 
 mod approximate;
+mod bessel;
+mod erf_double;
+mod gamma;
 mod maker;
+mod next_after;
+mod zeta;
 
 use crate::mlir::{Attribute, Operation, Program, Scalar, Type, Value};
 use maker::Maker;
 
-/// Computes a function of a value.
-type Function = fn(&mut Maker<'_>, Value) -> Option<Value>;
+/// Computes a function.
+#[derive(Clone, Copy)]
+enum Function {
+    /// Of one value.
+    Of(fn(&mut Maker<'_>, Value) -> Option<Value>),
+    /// Of two values.
+    OfTwo(fn(&mut Maker<'_>, Value, Value) -> Option<Value>),
+}
 
-/// The functions, and whether floats of 16 bits are widened first.
+use Function::{Of, OfTwo};
+
+/// The functions, and whether floats of fewer than 32 bits are widened first.
 const FUNCTIONS: &[(&str, Function, bool)] = &[
-    ("chlo.acos", acos, false),
-    ("chlo.acosh", acosh, false),
-    ("chlo.asinh", asinh, false),
-    ("chlo.atan", atan, false),
-    ("chlo.atanh", atanh, false),
-    ("chlo.cosh", cosh, true),
-    ("chlo.digamma", approximate::digamma, true),
-    ("chlo.erf_inv", approximate::erf_inv, true),
-    ("chlo.erfc", approximate::erfc, true),
-    ("chlo.is_inf", is_infinite, false),
-    ("chlo.is_neg_inf", is_negative_infinite, false),
-    ("chlo.is_pos_inf", is_positive_infinite, false),
-    ("chlo.sinh", sinh, true),
-    ("chlo.square", square, false),
+    ("chlo.acos", Of(acos), false),
+    ("chlo.acosh", Of(acosh), false),
+    ("chlo.asinh", Of(asinh), false),
+    ("chlo.atan", Of(atan), false),
+    ("chlo.atanh", Of(atanh), false),
+    ("chlo.bessel_i1e", Of(bessel::bessel_i1e), true),
+    ("chlo.cosh", Of(cosh), true),
+    ("chlo.digamma", Of(gamma::digamma), true),
+    ("chlo.erf_inv", Of(approximate::erf_inv), true),
+    ("chlo.erfc", Of(approximate::erfc), true),
+    ("chlo.is_inf", Of(is_infinite), false),
+    ("chlo.is_neg_inf", Of(is_negative_infinite), false),
+    ("chlo.is_pos_inf", Of(is_positive_infinite), false),
+    ("chlo.lgamma", Of(gamma::lgamma), true),
+    ("chlo.next_after", OfTwo(next_after::next_after), false),
+    ("chlo.polygamma", OfTwo(zeta::polygamma), true),
+    ("chlo.sinh", Of(sinh), true),
+    ("chlo.square", Of(square), false),
+    ("chlo.zeta", OfTwo(zeta::zeta), true),
 ];
 
 /// Expands the functions in a program.
@@ -63,10 +80,9 @@ fn in_regions(operation: &mut Operation, values: &mut Vec<Type>, depth: usize) {
 /// Returns the operations that compute what an operation of CHLO does.
 fn expanded(operation: &Operation, values: &mut Vec<Type>) -> Option<Vec<Operation>> {
     let (_, function, widens) = FUNCTIONS.iter().find(|(name, ..)| operation.name == *name)?;
-    let [operand] = operation.operands[..] else { return None };
     let bound = values.len();
     let mut maker = Maker::new(operation, values);
-    let made = apply(&mut maker, operand, *function, *widens);
+    let made = widened(&mut maker, &operation.operands, *function, *widens);
     let mut operations = std::mem::take(&mut maker.operations);
     match (made, operations.last_mut(), &operation.results[..]) {
         (Some(made), Some(last), &[result]) if last.results[..] == [made] => {
@@ -80,15 +96,30 @@ fn expanded(operation: &Operation, values: &mut Vec<Type>) -> Option<Vec<Operati
     }
 }
 
-fn apply(maker: &mut Maker<'_>, x: Value, function: Function, widens: bool) -> Option<Value> {
-    let narrow = match maker.tensor(x)?.element.clone() {
-        Scalar::Float(name) if widens && (name == "f16" || name == "bf16") => Some(name),
-        _ => None,
+/// Computes a function, of wider floats if it widens narrow ones.
+fn widened(
+    maker: &mut Maker<'_>,
+    operands: &[Value],
+    function: Function,
+    widens: bool,
+) -> Option<Value> {
+    let narrow = match maker.tensor(*operands.first()?)?.element.clone() {
+        Scalar::Float(name) if widens && name != "f32" && name != "f64" => Scalar::Float(name),
+        _ => return apply(maker, operands, function),
     };
-    let Some(narrow) = narrow else { return function(maker, x) };
-    let wide = maker.convert(x, &Scalar::Float("f32".into()))?;
-    let made = function(maker, wide)?;
-    maker.convert(made, &Scalar::Float(narrow))
+    let single = Scalar::Float("f32".into());
+    let wide = operands.iter().map(|&operand| maker.convert(operand, &single));
+    let wide = wide.collect::<Option<Vec<_>>>()?;
+    let made = apply(maker, &wide, function)?;
+    maker.convert(made, &narrow)
+}
+
+fn apply(maker: &mut Maker<'_>, operands: &[Value], function: Function) -> Option<Value> {
+    match (function, operands) {
+        (Of(function), &[x]) => function(maker, x),
+        (OfTwo(function), &[x, y]) => function(maker, x, y),
+        _ => None,
+    }
 }
 
 fn atan(m: &mut Maker<'_>, x: Value) -> Option<Value> {
@@ -235,7 +266,7 @@ fn is_negative_infinite(m: &mut Maker<'_>, x: Value) -> Option<Value> {
 }
 
 /// A word of an enumeration of StableHLO.
-fn word(name: &str, value: &str) -> Attribute {
+pub(super) fn word(name: &str, value: &str) -> Attribute {
     Attribute::Dialect(Box::new(crate::mlir::DialectAttribute {
         dialect: "stablehlo".into(),
         name: name.into(),

@@ -21,6 +21,7 @@ pub(super) const PATTERNS: &[(&str, Pattern)] = &[
     ("subtract", itself),
     ("xor", itself),
     ("compare", compare_bools),
+    ("compare", compare_integers),
     ("complex", complex_parts),
     ("real", part_of_complex),
     ("imag", part_of_complex),
@@ -112,6 +113,38 @@ fn compare_bools(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcom
         }
         _ => None,
     }
+}
+
+/// An integer is equal to itself, and constants come second.
+fn compare_integers(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
+    let (left, right) = two(operation)?;
+    let text = |name| operation.attribute(name).and_then(super::super::attributes::text);
+    if !matches!(text("compare_type").as_deref(), Some("SIGNED" | "UNSIGNED")) {
+        return None;
+    }
+    let direction = text("comparison_direction")?;
+    if left == right {
+        let holds = matches!(direction.as_str(), "EQ" | "GE" | "LE");
+        let tensor = s.tensor(*operation.results.first()?)?.clone();
+        let constant = s.constant_instead(operation, &tensor, &[Number::Integer(holds.into())])?;
+        return Some(Outcome::Operations(vec![constant]));
+    }
+    if s.constant(left).is_some() && s.constant(right).is_none() {
+        let turned = match direction.as_str() {
+            "GE" => "LE",
+            "GT" => "LT",
+            "LE" => "GE",
+            "LT" => "GT",
+            other => other,
+        };
+        let turned = super::super::functions::word("comparison_direction", turned);
+        let attributes = operation.attributes.iter_mut();
+        let (_, value) = attributes.into_iter().find(|(name, _)| name == "comparison_direction")?;
+        *value = turned;
+        operation.operands.swap(0, 1);
+        s.changed = true;
+    }
+    None
 }
 
 /// `complex(real(x), imag(x))` is `x`.

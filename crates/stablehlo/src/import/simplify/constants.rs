@@ -10,7 +10,7 @@ pub(super) type Key = (String, Arc<[u8]>);
 
 /// A number that a constant has.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(in crate::import) enum Number {
     /// An integer, as its type has it.
     Integer(i128),
     /// A float.
@@ -34,8 +34,9 @@ impl Simplifier {
         Some(constant)
     }
 
-    /// Keeps a constant at the beginning of the function, unless there is an equal one.
-    pub(super) fn hoist(&mut self, constant: Operation) {
+    /// Keeps a constant at the beginning of the function, unless there is an equal one. One that is
+    /// there already stays in its place.
+    pub(super) fn hoist(&mut self, constant: Operation, is_leading: bool) {
         let (Some(dense), [result]) = (dense(&constant.attributes), &constant.results[..]) else {
             return;
         };
@@ -50,7 +51,8 @@ impl Simplifier {
                     self.constants.insert(key, result);
                 }
                 self.define(&constant);
-                self.hoisted.push(constant);
+                let constants = if is_leading { &mut self.leading } else { &mut self.hoisted };
+                constants.push(constant);
             }
         }
     }
@@ -120,7 +122,7 @@ fn splat(dense: &DenseElements) -> DenseElements {
 }
 
 /// Returns the number of bytes of an element.
-pub(super) fn width(element: &Scalar) -> usize {
+pub(in crate::import) fn width(element: &Scalar) -> usize {
     match element {
         Scalar::Integer { bits, .. } => usize::try_from(bits.div_ceil(8)).unwrap_or(1).max(1),
         Scalar::Index => 8,
@@ -180,8 +182,14 @@ fn small(name: &str, byte: u8) -> Option<f64> {
     }
 }
 
+/// Returns the byte of a float of at most 8 bits.
+fn small_byte(name: &str, value: f64) -> Option<u8> {
+    let ty = tilewright_ir::ElementType::from_name(&name.to_ascii_lowercase())?;
+    u8::try_from(tilewright_ir::small_float::Format::of(ty)?.encode(value)).ok()
+}
+
 /// Returns the bytes of numbers, rounded to a type.
-fn bytes(element: &Scalar, numbers: &[Number]) -> Option<Vec<u8>> {
+pub(in crate::import) fn bytes(element: &Scalar, numbers: &[Number]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for number in numbers {
         match (element, number) {
@@ -196,7 +204,7 @@ fn bytes(element: &Scalar, numbers: &[Number]) -> Option<Vec<u8>> {
                 "f32" => bytes.extend((*value as f32).to_le_bytes()),
                 "f16" => bytes.extend(half::f16::from_f64(*value).to_le_bytes()),
                 "bf16" => bytes.extend(half::bf16::from_f64(*value).to_le_bytes()),
-                _ => return None,
+                name => bytes.push(small_byte(name, *value)?),
             },
             _ => return None,
         }

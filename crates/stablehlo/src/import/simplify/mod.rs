@@ -8,6 +8,7 @@
 mod algebra;
 mod constants;
 mod dead;
+mod dynamism;
 mod fold;
 mod loops;
 mod select;
@@ -16,6 +17,7 @@ mod slices;
 
 use std::sync::Arc;
 
+pub(super) use constants::{Number, bytes, width};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -39,6 +41,7 @@ pub(super) fn simplify(program: &Program) -> Program {
         replaced: FxHashMap::default(),
         uses: FxHashMap::default(),
         constants: FxHashMap::default(),
+        leading: Vec::new(),
         hoisted: Vec::new(),
         changed: false,
     };
@@ -73,6 +76,7 @@ type Pattern = fn(&mut Simplifier, &mut Operation) -> Option<Outcome>;
 /// All patterns by the operations to which they may apply; an empty name means any.
 const PATTERNS: &[&[(&str, Pattern)]] = &[
     algebra::PATTERNS,
+    dynamism::PATTERNS,
     fold::PATTERNS,
     loops::PATTERNS,
     select::PATTERNS,
@@ -88,7 +92,9 @@ pub(super) struct Simplifier {
     uses: FxHashMap<Value, usize>,
     /// The constants of the function by what they are.
     constants: FxHashMap<constants::Key, Value>,
-    /// The constants of the function, which come first.
+    /// The constants with which the function begins.
+    leading: Vec<Operation>,
+    /// The other constants of the function. MLIR puts each new one before all that come first.
     hoisted: Vec<Operation>,
     changed: bool,
 }
@@ -103,7 +109,8 @@ impl Simplifier {
             for region in &mut function.regions {
                 self.region(region, 0);
                 if let Some(block) = region.blocks.first_mut() {
-                    let constants = std::mem::take(&mut self.hoisted);
+                    let moved = std::mem::take(&mut self.hoisted).into_iter().rev();
+                    let constants = moved.chain(std::mem::take(&mut self.leading));
                     block.operations.splice(0..0, constants);
                 }
             }
@@ -132,6 +139,13 @@ impl Simplifier {
             for region in &mut operation.regions {
                 self.region(region, depth + 1);
             }
+            if depth == 0
+                && out.is_empty()
+                && let Some(constant) = self.as_constant(&operation)
+            {
+                self.hoist(constant, true);
+                continue;
+            }
             self.operation(operation, &mut out, MAX_STEPS);
         }
         block.operations = out;
@@ -159,7 +173,7 @@ impl Simplifier {
     /// Applies patterns to an operation and adds what is left.
     fn operation(&mut self, mut operation: Operation, out: &mut Vec<Operation>, steps: usize) {
         if let Some(constant) = self.as_constant(&operation) {
-            self.hoist(constant);
+            self.hoist(constant, false);
             return;
         }
         let outcome = if steps > 0 { self.step(&mut operation) } else { None };

@@ -248,6 +248,6 @@ fn empty(s: &mut Simplifier, like: crate::mlir::Value) -> Option<crate::mlir::Va
     let attributes = vec![("value".into(), crate::mlir::Attribute::Dense(dense))];
     let span = crate::mlir::Span::default();
     let constant = before(None, span, ("constant", &[]), attributes, value);
-    s.hoist(constant);
+    s.hoist(constant, false);
     Some(s.replaced.get(&value).copied().unwrap_or(value))
 }
