@@ -87,7 +87,7 @@ fn shown(args: &Reduce, module: &Verified, keeper: &Keeper, sink: &Sink<'_>) -> 
     options.max_time = args.max_seconds.map(Duration::from_secs_f64);
     let told = || Some(line.lock().unwrap_or_else(PoisonError::into_inner).clone().into());
     let reduced = progress::shown(told, || {
-        tilewright::reduce(module, &options, &|candidate| keeper.keeps(candidate.text))
+        tilewright::reduce(module, &options, &|candidate| keeper.keeps(candidate))
     });
     if let Some(error) = keeper.failure() {
         return Err(error);

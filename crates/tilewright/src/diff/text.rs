@@ -47,8 +47,10 @@ pub(super) fn line(change: &Change) -> String {
     };
     let space = if what.is_empty() || name.is_empty() { "" } else { " " };
     let side = |text: &Option<String>| shortened(text.as_deref().unwrap_or("(none)"));
+    // Another instruction of the same name.
+    let other = if what == "root" && before == after { "another " } else { "" };
     let same = if *same_value { ", of the same value" } else { "" };
-    format!("{what}{space}{name}: {} -> {}{same}", side(before), side(after))
+    format!("{what}{space}{name}: {} -> {other}{}{same}", side(before), side(after))
 }
 
 /// The most characters of a value that are shown.
@@ -162,6 +164,22 @@ impl Text<'_> {
     }
 
     fn lone(&mut self, sign: char, style: Style, lone: &[LoneInstruction]) {
+        let is_alike = |x: &LoneInstruction, y: &LoneInstruction| {
+            tuple_taken(x).is_some_and(|tuple| tuple_taken(y) == Some(tuple))
+        };
+        for run in lone.chunk_by(is_alike) {
+            match (run, run.first().and_then(tuple_taken)) {
+                ([_, _, _, ..], Some(tuple)) if self.may_write() => {
+                    let text = format!("{sign} {} elements of {tuple}", run.len());
+                    self.styled(style, &format!("{text}{}", lines(run)));
+                }
+                ([_, _, _, ..], Some(_)) => {}
+                _ => self.each_lone(sign, style, run),
+            }
+        }
+    }
+
+    fn each_lone(&mut self, sign: char, style: Style, lone: &[LoneInstruction]) {
         for LoneInstruction { instruction, same_as } in lone {
             if !self.may_write() {
                 continue;
@@ -238,6 +256,23 @@ impl Text<'_> {
             true => writeln!(self.out, "{style}{text}{style:#}"),
             false => writeln!(self.out, "{text}"),
         };
+    }
+}
+
+/// The tuple that an instruction takes an element of. Passes that take tuples apart and put them
+/// together again add hundreds of these in a row, which say little one by one.
+fn tuple_taken(lone: &LoneInstruction) -> Option<&str> {
+    let (_, rest) = lone.instruction.text.split_once(" get-tuple-element(")?;
+    rest.split_once(')').map(|(tuple, _)| tuple)
+}
+
+/// The lines of the first and the last instruction of several, as a comment.
+fn lines(of: &[LoneInstruction]) -> String {
+    let line = |lone: Option<&LoneInstruction>| lone.and_then(|lone| lone.instruction.line);
+    match (line(of.first()), line(of.last())) {
+        (Some(first), Some(last)) if first == last => format!("  // line {first}"),
+        (Some(first), Some(last)) => format!("  // lines {first} to {last}"),
+        _ => String::new(),
     }
 }
 

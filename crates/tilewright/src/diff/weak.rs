@@ -180,10 +180,18 @@ fn origin<'m>(side: &Side<'m>, id: InstId) -> Option<&'m str> {
     Some(metadata.op_name.as_str()).filter(|name| !name.is_empty())
 }
 
-/// Pairs instructions of different opcodes that stand in the same place: all their uses are in
-/// the same places, and they have an operand in common. So `divide(x, y)` pairs with
-/// `multiply(x, z)`.
+/// Pairs instructions of different opcodes that stand in the same place: those of the same operands,
+/// so that `tanh(x)` pairs with `sine(x)`; then those whose uses are all in the same places, with an
+/// operand in common, so that `divide(x, y)` pairs with `multiply(x, z)`.
 pub(super) fn replaced(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, computation: CompId) {
+    // Operands before users: a pair makes the operands of its users the same.
+    for x in a.module.instructions(computation) {
+        if matching.b_of(x).is_none()
+            && let Some(y) = of_same_operands(matching, a, b, x)
+        {
+            matching.pair(x, y);
+        }
+    }
     for x in a.module.instructions(computation).rev() {
         if matching.b_of(x).is_some() {
             continue;
@@ -194,13 +202,43 @@ pub(super) fn replaced(matching: &mut Matching, a: &Side<'_>, b: &Side<'_>, comp
     }
 }
 
-fn replacement(matching: &Matching, a: &Side<'_>, b: &Side<'_>, x: InstId) -> Option<InstId> {
-    let stands = |side: &Side<'_>, id: InstId| {
-        !matches!(
-            side.module.opcode(id),
-            Opcode::Parameter | Opcode::Fusion | Opcode::Call | Opcode::Tuple
-        )
+/// Checks whether an instruction can be taken for another of a different opcode. What calls or
+/// holds others says too little by its operands.
+fn stands(side: &Side<'_>, id: InstId) -> bool {
+    !matches!(
+        side.module.opcode(id),
+        Opcode::Parameter | Opcode::Fusion | Opcode::Call | Opcode::Tuple
+    )
+}
+
+/// Returns the only instruction without a partner that has the same shape, the same operands in the
+/// same places, and no use that contradicts.
+fn of_same_operands(matching: &Matching, a: &Side<'_>, b: &Side<'_>, x: InstId) -> Option<InstId> {
+    let first = matching.b_of(*a.module.operands(x).first()?)?;
+    let partners = || a.module.operands(x).iter().map(|&operand| matching.b_of(operand));
+    let fits = |y: InstId| {
+        matching.a_of(y).is_none()
+            && a.shape[x.index()] == b.shape[y.index()]
+            && b.module.operands(y).iter().map(|&operand| Some(operand)).eq(partners())
+            && a.module.is_root(x) == b.module.is_root(y)
+            && stands(b, y)
     };
+    let users = b.module.uses(first).take(CANDIDATES).map(|of| of.user);
+    let mut users = users.filter(|&y| stands(a, x) && fits(y));
+    let y = users.next().filter(|&y| users.all(|other| other == y))?;
+    let used = |side: &Side<'_>, id: InstId, has_partner: &dyn Fn(InstId) -> bool| {
+        side.module.uses(id).filter(|of| has_partner(of.user)).count()
+    };
+    let agrees = a.module.uses(x).all(|of| {
+        let partner = matching.b_of(of.user);
+        partner.is_none_or(|user| b.module.operands(user).get(of.operand) == Some(&y))
+    });
+    let is_same_number = used(a, x, &|user| matching.b_of(user).is_some())
+        == used(b, y, &|user| matching.a_of(user).is_some());
+    (agrees && is_same_number).then_some(y)
+}
+
+fn replacement(matching: &Matching, a: &Side<'_>, b: &Side<'_>, x: InstId) -> Option<InstId> {
     let mut partners = a.module.uses(x).map(|of| {
         let partner = matching.b_of(of.user)?;
         b.module.operands(partner).get(of.operand).copied()

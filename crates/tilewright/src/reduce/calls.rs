@@ -11,15 +11,21 @@ use super::walk::{all_instructions, callers};
 /// How many times as many instructions a module may have with all calls inlined.
 const MAX_GROWTH: usize = 3;
 
-/// Inlines all calls at once, even if the module becomes larger.
+/// Inlines all that can be inlined at once, or at least all calls, even if the module becomes larger:
+/// what is cut in the entry is then found by halves.
 pub(super) fn inline_all(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
-    let make = |module: &Module, _: usize| {
-        let calls = all_instructions(module).filter(|&id| module.opcode(id) == Opcode::Call);
-        let chosen: Vec<(InstId, usize)> = calls.map(|id| (id, 0)).collect();
+    let make = |module: &Module, number: usize| {
+        let is_call = |&id: &InstId| module.opcode(id) == Opcode::Call;
+        let is_chosen = |id: &InstId| number == 0 || is_call(id);
+        let chosen: Vec<(InstId, usize)> = all_instructions(module)
+            .filter(is_chosen)
+            .filter(|&id| !bodies(module, id).is_empty())
+            .map(|id| (id, 0))
+            .collect();
         if chosen.is_empty() { None } else { inlined(module, &chosen, drops_unused) }
     };
-    Ok(search.first_of_any_size("calls", 1, &make)?.is_some())
+    Ok(search.first_of_any_size("calls", 2, &make)?.is_some())
 }
 
 /// Inlines calls, fusions, asynchronous computations, a branch of conditionals, and one turn of

@@ -6,7 +6,8 @@
 //!        └───────────────────────── the best module so far ◄────────────────────────────┘
 //! ```
 //!
-//! - [`search`]: tries candidates in order, some side by side, and keeps the first that passes.
+//! - [`search`]: tries candidates in order and keeps the first that passes; [`race`]: some of them side
+//!   by side.
 //! - [`draft`]: changes to a module, and the module written anew with them.
 //! - A file for each group of reductions: [`outputs`], [`cuts`], [`calls`], [`tuples`],
 //!   [`parameters`], [`dims`], [`annotations`], [`names`].
@@ -21,6 +22,7 @@ mod names;
 mod options;
 mod outputs;
 mod parameters;
+mod race;
 mod search;
 mod size;
 mod tuples;
@@ -105,9 +107,11 @@ pub fn reduce(
 
 /// Applies all reductions, from coarse to fine, until none makes the module smaller.
 fn run(search: &mut Search<'_>) -> Result<(), Ended> {
-    // Fewer outputs come first: they make the runs that follow faster, and leave parameters unused
-    // that tell whether parameters may go.
-    outputs::run(search)?;
+    // Runs on the whole module are the slowest. So first comes what makes all runs after it faster:
+    // small arrays, then few outputs, which also leave parameters unused that tell whether parameters
+    // may go.
+    dims::all_at_once(search)?;
+    outputs::elements(search)?;
     parameters::probe(search)?;
     annotations::all_at_once(search)?;
     calls::inline_all(search)?;

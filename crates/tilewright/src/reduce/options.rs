@@ -1,7 +1,7 @@
 //! What a caller sets, and what it sees of a search.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tilewright_ir::Verified;
@@ -11,11 +11,39 @@ use crate::module::PrintOptions;
 
 /// A smaller module that a predicate judges.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Candidate<'a> {
     /// The module.
     pub module: &'a Verified,
     /// Its text.
     pub text: &'a str,
+    pub(super) wanted: Wanted<'a>,
+}
+
+impl Candidate<'_> {
+    /// Returns false once nobody needs to know whether the candidate passes: the search was stopped,
+    /// or a candidate that is tried side by side with this one, and comes before it, passes. A long
+    /// run can then be broken off; what the predicate returns is not used.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.holds()
+    }
+}
+
+/// Tells whether the result of a run is still of use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) stop: Option<&'a AtomicBool>,
+    /// The least number of a candidate that passes, and the number of this one.
+    pub(super) race: Option<(&'a AtomicUsize, usize)>,
+}
+
+impl Wanted<'_> {
+    pub(super) fn holds(self) -> bool {
+        let is_stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let is_late = |(first, own): (&AtomicUsize, usize)| first.load(Ordering::Relaxed) < own;
+        !is_stopped && !self.race.is_some_and(is_late)
+    }
 }
 
 /// A success of a search: the best module so far.

@@ -1,5 +1,7 @@
 //! Computes less: fewer elements of the result, or only the first instructions.
 
+use std::collections::HashMap;
+
 use tilewright_ir::{InstId, Module, Op};
 
 use super::draft::{Draft, Root};
@@ -11,6 +13,7 @@ const FEW: usize = 64;
 
 pub(super) fn run(search: &mut Search<'_>) -> Result<bool, Ended> {
     let mut any = elements(search)?;
+    any |= cones(search)?;
     any |= prefixes(search)?;
     any |= elements(search)?;
     any |= roots(search)?;
@@ -29,7 +32,7 @@ fn rooted(module: &Module, root: Root, drops_unused: bool) -> Option<Module> {
 }
 
 /// Drops elements of the root tuple.
-fn elements(search: &mut Search<'_>) -> Result<bool, Ended> {
+pub(super) fn elements(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
     search.sweep(
         "outputs",
@@ -43,19 +46,62 @@ fn elements(search: &mut Search<'_>) -> Result<bool, Ended> {
     )
 }
 
+/// Makes an instruction in the middle the only result: the one with the longest chain of operands among
+/// those before a cut, again and again. One result is computed and judged faster than all values that
+/// cross the cut, which [`prefixes`] keeps.
+fn cones(search: &mut Search<'_>) -> Result<bool, Ended> {
+    let drops_unused = search.drops_unused;
+    let mut any = false;
+    loop {
+        let deepest = deepest(&search.best);
+        let lengths = lengths(deepest.len());
+        let make = |module: &Module, number: usize| {
+            let last = lengths.get(number)?.checked_sub(1)?;
+            rooted(module, Root::Of(*deepest.get(last)?), drops_unused)
+        };
+        if search.first("outputs", lengths.len(), &make)?.is_none() {
+            return Ok(any);
+        }
+        any = true;
+    }
+}
+
+/// Returns for every instruction of the entry the one with the longest chain of operands among it and
+/// those before it; the later one of two that are alike.
+fn deepest(module: &Module) -> Vec<InstId> {
+    let mut depths: HashMap<InstId, usize> = HashMap::new();
+    let mut found: Option<(usize, InstId)> = None;
+    let through = entry_instructions(module).map(|id| {
+        let operands = module.operands(id).iter().filter_map(|id| depths.get(id));
+        let depth = operands.max().map_or(0, |depth| depth.saturating_add(1));
+        depths.insert(id, depth);
+        let (_, deepest) = *found.insert(match found {
+            Some((most, before)) if most > depth => (most, before),
+            Some(_) | None => (depth, id),
+        });
+        deepest
+    });
+    through.collect()
+}
+
+/// Returns the lengths at which a list is cut: a quarter, a half, three quarters, and so on.
+fn lengths(count: usize) -> Vec<usize> {
+    let mut lengths = vec![count / 4];
+    let mut dropped = count / 2;
+    while dropped > 0 {
+        lengths.push(count.saturating_sub(dropped));
+        dropped /= 2;
+    }
+    lengths
+}
+
 /// Leaves out the last instructions: three quarters of them, a half, a quarter, an eighth and so on,
 /// again and again. What the first ones compute for them becomes the result.
 fn prefixes(search: &mut Search<'_>) -> Result<bool, Ended> {
     let drops_unused = search.drops_unused;
     let mut any = false;
     loop {
-        let count = entry_instructions(&search.best).count();
-        let mut lengths = vec![count / 4];
-        let mut dropped = count / 2;
-        while dropped > 0 {
-            lengths.push(count.saturating_sub(dropped));
-            dropped /= 2;
-        }
+        let lengths = lengths(entry_instructions(&search.best).count());
         let make = |module: &Module, number: usize| {
             let root = result_of_prefix(module, *lengths.get(number)?)?;
             rooted(module, root, drops_unused)

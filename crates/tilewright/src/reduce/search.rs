@@ -1,18 +1,17 @@
 //! Tries candidates in order and keeps the first that passes.
 //!
-//! Several candidates are tried side by side, as if the ones before them failed. Which of them is
-//! kept, and what counts as a run, follow from their order alone.
+//! Several candidates are tried side by side, as if the ones before them failed ([`super::race`]).
+//! Which of them is kept, and what counts as a run, follow from their order alone.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tilewright_ir::{Module, Verified, verify};
+use tilewright_ir::{Module, Verified};
 
 use super::options::{Candidate, ReduceOptions, ReduceStep};
+use super::race::{Found, Judge, Prepared, Race, Slot};
 use super::size::ReducedSize;
-use crate::module::PrintOptions;
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -27,39 +26,6 @@ pub enum Ended {
     MaxTime,
     /// The caller asked for it.
     Interrupted,
-}
-
-/// A candidate that can be tried.
-struct Prepared {
-    module: Verified,
-    text: String,
-    size: ReducedSize,
-    key: u64,
-}
-
-/// What makes a candidate of a module and judges it, on any thread.
-#[derive(Clone, Copy)]
-struct Judge<'a> {
-    keep: &'a (dyn Fn(&Candidate<'_>) -> bool + Sync),
-    stop: Option<&'a AtomicBool>,
-    print: PrintOptions,
-}
-
-impl Judge<'_> {
-    fn prepared(self, module: Module) -> Option<Prepared> {
-        let module = verify(module).ok()?;
-        let text = crate::print(&module, &self.print).ok()?;
-        let size = ReducedSize::of(&module, &text);
-        Some(Prepared { size, key: key(&text), module, text })
-    }
-
-    fn passes(self, module: &Verified, text: &str) -> bool {
-        !self.is_stopped() && (self.keep)(&Candidate { module, text })
-    }
-
-    fn is_stopped(self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
 }
 
 /// The state of a search.
@@ -154,67 +120,43 @@ impl<'a> Search<'a> {
         make: &(dyn Fn(&Module, usize) -> Option<Module> + Sync),
         may_grow: bool,
     ) -> Result<Option<usize>, Ended> {
-        let jobs = self.options.jobs.max(1);
-        let mut next = 0usize;
-        while next < count {
-            self.check_limits()?;
-            let end = next.saturating_add(jobs).min(count);
-            let window: Vec<usize> = (next..end).collect();
-            let (judge, best, size) = (self.judge, &self.best, self.size);
-            let made = in_parallel(&window, |&number| {
-                let prepared = judge.prepared(make(best, number)?)?;
-                (may_grow || prepared.size < size).then_some(prepared)
-            });
-            if let Some((number, winner)) = self.winner(next, made)? {
+        self.check_limits()?;
+        let left = self.options.max_runs.map(|most| most.saturating_sub(self.runs));
+        let race = Race {
+            judge: self.judge,
+            best: &self.best,
+            below: (!may_grow).then_some(self.size),
+            count,
+            make,
+            known: &self.known,
+            counted: &self.counted,
+            most: left.unwrap_or(u64::MAX),
+            deadline: self.options.max_time.and_then(|most| self.begun.checked_add(most)),
+        };
+        let Found { slots, results, ended } = race.run(self.options.jobs);
+        if self.judge.is_stopped() {
+            return Err(Ended::Interrupted);
+        }
+        self.known.extend(results);
+        for (number, slot) in slots {
+            let (key, winner) = match slot {
+                Slot::Skipped => continue,
+                Slot::Tried(key) => (key, None),
+                Slot::Passed(prepared) => (prepared.key, Some(*prepared)),
+            };
+            if !self.known.contains_key(&key) {
+                break;
+            }
+            // Runs that an earlier race made in advance do not count before they are needed.
+            if self.counted.insert(key) {
+                self.runs = self.runs.saturating_add(1);
+            }
+            if let Some(winner) = winner {
                 self.accept(by, winner);
                 return Ok(Some(number));
             }
-            next = end;
         }
-        Ok(None)
-    }
-
-    /// Tries the candidates of a window and returns the first that passes.
-    fn winner(
-        &mut self,
-        first: usize,
-        mut made: Vec<Option<Prepared>>,
-    ) -> Result<Option<(usize, Prepared)>, Ended> {
-        let mut unknown: Vec<&Prepared> = Vec::new();
-        for prepared in made.iter().flatten() {
-            let is_new = !self.known.contains_key(&prepared.key)
-                && unknown.iter().all(|other| other.key != prepared.key);
-            if is_new {
-                unknown.push(prepared);
-            }
-        }
-        // Runs that an earlier window made in advance do not count before they are needed.
-        let left = self.options.max_runs.map(|most| most.saturating_sub(self.runs));
-        let left = left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
-        unknown.truncate(left);
-        let judge = self.judge;
-        let results = in_parallel(&unknown, |other| judge.passes(&other.module, &other.text));
-        if self.judge.is_stopped() {
-            // A run that was broken off says nothing.
-            return Err(Ended::Interrupted);
-        }
-        self.known.extend(unknown.iter().map(|prepared| prepared.key).zip(results));
-        for (place, slot) in made.iter_mut().enumerate() {
-            let Some(key) = slot.as_ref().map(|prepared| prepared.key) else { continue };
-            if !self.counted.contains(&key) {
-                if self.options.max_runs.is_some_and(|most| self.runs >= most) {
-                    return Err(Ended::MaxRuns);
-                }
-                self.counted.insert(key);
-                self.runs = self.runs.saturating_add(1);
-            }
-            if self.known.get(&key).copied().unwrap_or(false)
-                && let Some(winner) = slot.take()
-            {
-                return Ok(Some((first.saturating_add(place), winner)));
-            }
-        }
-        Ok(None)
+        ended.map_or(Ok(None), Err)
     }
 
     /// Removes sets of items, the largest sets first, until no single item can be removed.
@@ -273,24 +215,8 @@ impl<'a> Search<'a> {
     }
 }
 
-fn key(text: &str) -> u64 {
+pub(super) fn key(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Returns the results of `work` in the order of the items, each computed on a thread of its own.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let (Some((first, rest)), work) = (items.split_first(), &work) else { return Vec::new() };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = rest.iter().map(|item| scope.spawn(move || work(item))).collect();
-        let mut results = vec![work(first)];
-        for other in others {
-            match other.join() {
-                Ok(result) => results.push(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        results
-    })
 }

@@ -122,6 +122,29 @@ fn added_and_removed() {
 }
 
 /// Every user of a duplicate stays with its own.
+/// Ops that stand in the place of others, one after the other; the names say nothing.
+#[test]
+fn replaced_in_a_row() {
+    let a = "  x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  s = f32[8] add(x, y)
+  t = f32[8] tanh(s)
+  ROOT r = f32[8] sine(t)";
+    let b = "  x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  u = f32[8] multiply(x, y)
+  v = f32[8] sine(u)
+  ROOT w = f32[8] negate(v)";
+    let found = compared(&entry(a).module, &entry(b).module);
+    assert_eq!(counts(&found), [3, 0, 0, 0], "{found:#?}");
+    assert!(found.computations[0].changes.is_empty());
+    // Two ops of the same operands could both be it: nothing is guessed.
+    let two = b.replace("  v = f32[8] sine(u)", "  v = f32[8] sine(u)\n  k = f32[8] power(x, y)");
+    let two = two.replace("negate(v)", "atan2(v, k)");
+    let found = compared(&entry(a).module, &entry(&two).module);
+    assert!(found.computations[0].removed.len() > 1, "{found:#?}");
+}
+
 #[test]
 fn duplicates() {
     let text = |first: &str| {

@@ -53,3 +53,23 @@ fn page() {
     let page = DiffReport::new(&a, &b, &DiffOptions::default()).html(100);
     assert!(page.contains("&#60;b&#62;") && !page.contains("<b>"), "{page}");
 }
+
+/// Elements that are taken of one tuple in a row are one line, and one difference.
+#[test]
+fn elements_of_a_tuple() {
+    let a = load(
+        "HloModule m\n\nENTRY main {\n  t = (f32[], f32[], f32[]) parameter(0)\n  ROOT c = (f32[], f32[], f32[]) copy(t)\n}\n",
+    );
+    let b = load(
+        "HloModule m\n\nENTRY main {\n  t = (f32[], f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(t), index=0\n  y = f32[] get-tuple-element(t), index=1
+  z = f32[] get-tuple-element(t), index=2\n  ROOT c = (f32[], f32[], f32[]) tuple(x, y, z)\n}\n",
+    );
+    let report = DiffReport::new(&a, &b, &DiffOptions::default());
+    let text = report.text(&a, &b, 100, false);
+    assert!(text.contains("+ 3 elements of %t  // lines 5 to 7\n"), "{text}");
+    assert!(!text.contains("get-tuple-element"), "{text}");
+    assert_eq!(report.computations[0].added.len(), 4);
+    // Both roots have the name `c`.
+    assert!(text.contains("root: c -> another c"), "{text}");
+}

@@ -1,5 +1,7 @@
 //! Training steps of real models, and a rewrite that is wrong.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use tilewright::ir::{Opcode, Verified};
 use tilewright::{Candidate, ReduceOptions};
 use tilewright_testkit::fixture;
@@ -28,6 +30,26 @@ fn a_training_step_is_reduced_to_the_op_looked_for() {
         assert!(found.after.instructions <= most, "{op}:\n{}", found.text);
         assert!(found.runs < 400, "{op}: {} runs", found.runs);
     }
+}
+
+/// Runs take as long as the module is large: small arrays and single results come first.
+#[test]
+fn few_runs_see_the_whole_module() {
+    let module = gpt2();
+    let seen = AtomicI64::new(0);
+    let keep = |candidate: &Candidate<'_>| {
+        seen.fetch_add(elements(candidate.module), Ordering::Relaxed);
+        has_op(candidate.module, Opcode::Tanh)
+    };
+    let found = tilewright::reduce(&module, &ReduceOptions::default().with_jobs(1), &keep).unwrap();
+    assert_eq!(found.after.instructions, 2);
+    let seen = seen.into_inner();
+    assert!(seen < 2 * elements(&module), "{seen} elements in {} runs", found.runs);
+}
+
+fn elements(module: &Verified) -> i64 {
+    let all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    all.filter_map(|id| module.array_shape(id)?.num_elements()).sum()
 }
 
 /// An exponential that is divided by its own sum: the softmax.

@@ -66,6 +66,48 @@ fn a_predicate_that_always_holds_leaves_one_instruction() {
     assert!(found.runs < 20, "{} runs", found.runs);
 }
 
+/// Once a candidate passes, nobody waits for those after it, and the result is that of one thread.
+#[test]
+fn runs_that_are_no_longer_wanted_can_be_broken_off() {
+    // The first two outputs may go; without the last two, the module does not pass.
+    let module = "HloModule m
+        ENTRY main {
+          x = f32[] parameter(0)
+          a = f32[] sine(x)
+          b = f32[] cosine(x)
+          c = f32[] negate(x)
+          d = f32[] tanh(x)
+          ROOT t = (f32[], f32[], f32[], f32[]) tuple(a, b, c, d)
+        }";
+    let module = tilewright::parse(module).unwrap();
+    let broken_off = AtomicUsize::new(0);
+    let keep = |candidate: &Candidate<'_>| {
+        // What does not pass takes longer.
+        if has_op(candidate.module, Opcode::Tanh) {
+            std::thread::sleep(Duration::from_millis(50));
+            return true;
+        }
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_millis(200) {
+            if !candidate.is_wanted() {
+                broken_off.fetch_add(1, Ordering::SeqCst);
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    };
+    let with = |jobs| {
+        let options = ReduceOptions::default().with_jobs(jobs);
+        tilewright::reduce(&module, &options, &keep).unwrap()
+    };
+    let one = with(1);
+    assert_eq!(broken_off.swap(0, Ordering::SeqCst), 0);
+    let four = with(4);
+    assert!(broken_off.into_inner() > 0);
+    assert_eq!((one.text, one.runs), (four.text, four.runs));
+}
+
 /// A predicate that is interrupted says nothing; what was found before is the result.
 #[test]
 fn an_interruption_leaves_the_best_so_far() {

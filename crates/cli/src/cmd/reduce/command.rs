@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use process_wrap::std::{ChildWrapper, CommandWrap};
+use tilewright::Candidate;
 
 /// The name of the variable with the path of the candidate.
 const CANDIDATE: &str = "TILEWRIGHT_CANDIDATE";
@@ -59,10 +60,10 @@ impl Keeper {
         })
     }
 
-    /// Checks whether the command exits with 0 on a text.
-    pub(super) fn keeps(&self, text: &str) -> bool {
+    /// Checks whether the command exits with 0 on a candidate.
+    pub(super) fn keeps(&self, candidate: &Candidate<'_>) -> bool {
         let begun = Instant::now();
-        match self.outcome(text) {
+        match self.outcome(candidate) {
             Ok(outcome) => {
                 self.first.get_or_init(|| (outcome, begun.elapsed()));
                 outcome == Outcome::Exited(0)
@@ -86,15 +87,16 @@ impl Keeper {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn outcome(&self, text: &str) -> Result<Outcome> {
+    fn outcome(&self, candidate: &Candidate<'_>) -> Result<Outcome> {
         let folder = tempfile::Builder::new()
             .prefix("tilewright-reduce-")
             .tempdir()
             .context("cannot make a folder for a candidate")?;
         let path = folder.path().join("candidate.hlo");
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, candidate.text)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         let mut child = self.command(folder.path(), &path).spawn().context("cannot run `sh`")?;
-        self.wait(child.as_mut())
+        self.wait(child.as_mut(), candidate)
     }
 
     fn command(&self, folder: &Path, path: &Path) -> CommandWrap {
@@ -117,8 +119,9 @@ impl Keeper {
         command
     }
 
-    /// Waits until the command ends, or ends it when its time is over or the search stops.
-    fn wait(&self, child: &mut dyn ChildWrapper) -> Result<Outcome> {
+    /// Waits until the command ends, or ends it when its time is over, when the search stops, or when
+    /// another candidate won.
+    fn wait(&self, child: &mut dyn ChildWrapper, candidate: &Candidate<'_>) -> Result<Outcome> {
         let begun = Instant::now();
         let most = self.timeout.or_else(|| {
             self.first.get().map(|(_, first)| first.saturating_mul(TIMES_FIRST).max(PATIENCE))
@@ -129,7 +132,7 @@ impl Keeper {
                 return Ok(ended(status));
             }
             let is_late = most.is_some_and(|most| begun.elapsed() >= most);
-            if is_late || self.stop.load(Ordering::Relaxed) {
+            if is_late || !candidate.is_wanted() || self.stop.load(Ordering::Relaxed) {
                 child.start_kill().context("cannot end the command")?;
                 child.wait().context("cannot wait for the command")?;
                 return Ok(Outcome::TimedOut);
