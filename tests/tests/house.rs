@@ -48,6 +48,7 @@ fn arrows_point_one_way() {
             "tilewright",
             &["interp", "ir", "lower", "proto", "rewrite", "sim", "stablehlo", "target", "text"][..],
         ),
+        ("native", &[][..]),
         ("view", &["tilewright"][..]),
         ("cli", &["tilewright", "view"][..]),
         ("python", &["tilewright"][..]),

@@ -1,0 +1,113 @@
+//! The axes of an array in memory, each kept or reduced.
+
+use smallvec::SmallVec;
+
+use crate::error::Error;
+
+/// An axis, after neighbours were merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Axis {
+    /// The number of indices.
+    pub(crate) len: usize,
+    /// The distance of neighbours in memory, in elements.
+    pub(crate) stride: isize,
+    /// The role of the axis.
+    pub(crate) role: Role,
+}
+
+/// What becomes of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is an axis of the result, where neighbours lie this many elements apart.
+    Kept(usize),
+    /// It is reduced; the places of neighbours differ by this number.
+    Reduced(usize),
+}
+
+impl Axis {
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.role, Role::Kept(_))
+    }
+
+    /// The same axis with `len` indices, each for `step` of its own.
+    pub(crate) fn part(&self, len: usize, step: usize) -> Self {
+        let role = match self.role {
+            Role::Kept(apart) => Role::Kept(apart.saturating_mul(step)),
+            Role::Reduced(apart) => Role::Reduced(apart.saturating_mul(step)),
+        };
+        let step = isize::try_from(step).unwrap_or(isize::MAX);
+        Self { len, stride: self.stride.saturating_mul(step), role }
+    }
+
+    /// The distance of two neighbours in the result, or of their places.
+    fn apart(&self) -> usize {
+        match self.role {
+            Role::Kept(apart) | Role::Reduced(apart) => apart,
+        }
+    }
+
+    /// Checks whether indices along `self` and `inner` run on as those of one axis.
+    fn continues(&self, inner: &Self) -> bool {
+        let len = isize::try_from(inner.len).ok();
+        let strides = len.and_then(|len| inner.stride.checked_mul(len));
+        self.is_kept() == inner.is_kept()
+            && strides == Some(self.stride)
+            && inner.apart().checked_mul(inner.len) == Some(self.apart())
+    }
+}
+
+/// Axes, the one whose neighbours lie closest together first.
+pub(crate) type Axes = SmallVec<[Axis; 6]>;
+
+/// The axes of an array, and the dims of what remains of it.
+pub(crate) struct Reduced {
+    pub(crate) axes: Axes,
+    pub(crate) dims: Vec<usize>,
+    /// The number of elements that become one.
+    pub(crate) count: usize,
+}
+
+/// Returns which dims the axes name; negative ones count from the end.
+fn named(rank: usize, axes: &[i64]) -> Result<SmallVec<[bool; 6]>, Error> {
+    let mut named: SmallVec<[bool; 6]> = SmallVec::from_elem(false, rank);
+    for &axis in axes {
+        let out_of_range = Error::AxisOutOfRange { axis, rank };
+        let signed = i64::try_from(rank).map_err(|_| Error::TooLarge)?;
+        let from_start = if axis < 0 { axis.checked_add(signed) } else { Some(axis) };
+        let index = from_start.and_then(|axis| usize::try_from(axis).ok());
+        let slot = index.and_then(|index| named.get_mut(index)).ok_or(out_of_range)?;
+        if std::mem::replace(slot, true) {
+            return Err(Error::AxisRepeated(index.unwrap_or(0)));
+        }
+    }
+    Ok(named)
+}
+
+/// Returns the axes of an array of these dims and strides, merged and in order of distance. Axes
+/// along which nothing moves come last, since they are no way to lie side by side.
+pub(crate) fn axes_of(dims: &[usize], strides: &[isize], axes: &[i64]) -> Result<Reduced, Error> {
+    let named = named(dims.len(), axes)?;
+    let (mut kept, mut count) = (1usize, 1usize);
+    let mut all: Axes = Axes::new();
+    for ((&len, &stride), &reduced) in dims.iter().zip(strides).zip(&named).rev() {
+        let apart = if reduced { &mut count } else { &mut kept };
+        let role = if reduced { Role::Reduced(*apart) } else { Role::Kept(*apart) };
+        *apart = apart.checked_mul(len).ok_or(Error::TooLarge)?;
+        if len != 1 {
+            all.push(Axis { len, stride, role });
+        }
+    }
+    all.sort_by_key(|axis| match axis.stride.unsigned_abs() {
+        0 => usize::MAX,
+        distance => distance,
+    });
+    let mut merged: Axes = Axes::new();
+    for axis in all {
+        match merged.last_mut() {
+            Some(inner) if axis.continues(inner) => inner.len = inner.len.saturating_mul(axis.len),
+            _ => merged.push(axis),
+        }
+    }
+    let dims = dims.iter().zip(&named).filter(|&(_, &reduced)| !reduced).map(|(&dim, _)| dim);
+    Ok(Reduced { axes: merged, dims: dims.collect(), count })
+}

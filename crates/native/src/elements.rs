@@ -1,0 +1,178 @@
+//! The types of elements, and how they are widened.
+
+use half::{bf16, f16};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type of elements: a float of 16 to 64 bits, a whole number of 8 to 64 bits, or a truth value.
+pub trait Element: Copy + Send + Sync + PartialEq + sealed::Sealed + 'static {}
+
+/// An element that is a number, which can be added and compared.
+pub trait Number: Element {
+    /// The type in which it is added: `f32` for floats of 16 bits, else itself.
+    type Wide: Copy + Send + Sync + 'static;
+    /// Zero.
+    const ZERO: Self::Wide;
+    /// One.
+    const ONE: Self::Wide;
+    /// Whether additions round.
+    const ROUNDS: bool;
+    /// The least value.
+    const LEAST: Self;
+    /// The greatest value.
+    const GREATEST: Self;
+    /// Returns it in the type in which it is added.
+    fn widen(self) -> Self::Wide;
+    /// Returns the nearest element.
+    fn narrow(wide: Self::Wide) -> Self;
+    /// Returns the sum; whole numbers wrap.
+    fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// Returns the product; whole numbers wrap.
+    fn multiply(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// Checks whether it is greater, or NaN where the other is not.
+    fn exceeds(self, other: Self) -> bool;
+    /// Checks whether it is less, or NaN where the other is not.
+    fn falls_below(self, other: Self) -> bool;
+    /// Checks whether neither exceeds the other.
+    fn ties(self, other: Self) -> bool;
+}
+
+/// A number that is a float, which can be divided.
+pub trait Float: Number {
+    /// Returns the mean of `count` elements with this sum.
+    fn divide(sum: Self::Wide, count: usize) -> Self;
+}
+
+macro_rules! whole {
+    ($($type:ty)*) => { $(
+        impl sealed::Sealed for $type {}
+        impl Element for $type {}
+        impl Number for $type {
+            type Wide = $type;
+            const ZERO: $type = 0;
+            const ONE: $type = 1;
+            const ROUNDS: bool = false;
+            const LEAST: $type = <$type>::MIN;
+            const GREATEST: $type = <$type>::MAX;
+            #[inline(always)]
+            fn widen(self) -> $type { self }
+            #[inline(always)]
+            fn narrow(wide: $type) -> $type { wide }
+            #[inline(always)]
+            fn add(a: $type, b: $type) -> $type { a.wrapping_add(b) }
+            #[inline(always)]
+            fn multiply(a: $type, b: $type) -> $type { a.wrapping_mul(b) }
+            #[inline(always)]
+            fn exceeds(self, other: $type) -> bool { self > other }
+            #[inline(always)]
+            fn falls_below(self, other: $type) -> bool { self < other }
+            #[inline(always)]
+            fn ties(self, other: $type) -> bool { self == other }
+        }
+    )* };
+}
+
+whole!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl sealed::Sealed for bool {}
+impl Element for bool {}
+
+macro_rules! float {
+    ($type:ty, $wide:ty, $widen:expr, $narrow:expr, $least:expr, $greatest:expr) => {
+        impl sealed::Sealed for $type {}
+        impl Element for $type {}
+        impl Number for $type {
+            type Wide = $wide;
+            const ZERO: $wide = 0.0;
+            const ONE: $wide = 1.0;
+            const ROUNDS: bool = true;
+            const LEAST: $type = $least;
+            const GREATEST: $type = $greatest;
+            #[inline(always)]
+            fn widen(self) -> $wide {
+                $widen(self)
+            }
+            #[inline(always)]
+            fn narrow(wide: $wide) -> $type {
+                $narrow(wide)
+            }
+            #[inline(always)]
+            fn add(a: $wide, b: $wide) -> $wide {
+                a + b
+            }
+            #[inline(always)]
+            fn multiply(a: $wide, b: $wide) -> $wide {
+                a * b
+            }
+            #[inline(always)]
+            fn exceeds(self, other: $type) -> bool {
+                let (a, b) = (self.widen(), other.widen());
+                (a > b) | ((a != a) & (b == b))
+            }
+            #[inline(always)]
+            fn falls_below(self, other: $type) -> bool {
+                let (a, b) = (self.widen(), other.widen());
+                (a < b) | ((a != a) & (b == b))
+            }
+            #[inline(always)]
+            fn ties(self, other: $type) -> bool {
+                let (a, b) = (self.widen(), other.widen());
+                (a == b) | ((a != a) & (b != b))
+            }
+        }
+        impl Float for $type {
+            #[inline(always)]
+            #[expect(clippy::cast_precision_loss, reason = "the mean is rounded anyway")]
+            fn divide(sum: $wide, count: usize) -> $type {
+                $narrow(sum / count as $wide)
+            }
+        }
+    };
+}
+
+float!(f32, f32, |x: f32| x, |x: f32| x, f32::NEG_INFINITY, f32::INFINITY);
+float!(f64, f64, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFINITY);
+float!(bf16, f32, widened_bf16, bf16::from_f32, bf16::NEG_INFINITY, bf16::INFINITY);
+float!(f16, f32, widened_f16, f16::from_f32, f16::NEG_INFINITY, f16::INFINITY);
+
+/// The value as `f32`, without the branches of [`bf16::to_f32`], so that loops become vectors.
+#[inline(always)]
+fn widened_bf16(value: bf16) -> f32 {
+    f32::from_bits(u32::from(value.to_bits()) << 16)
+}
+
+/// The value as `f32`, without branches. Moving the exponent by 112 scales normal and subnormal
+/// numbers alike; infinities and NaN get the greatest exponent.
+#[inline(always)]
+fn widened_f16(value: f16) -> f32 {
+    let bits = u32::from(value.to_bits());
+    let sign = (bits & 0x8000) << 16;
+    let magnitude = (bits & 0x7fff) << 13;
+    let scale = f32::from_bits((127 + 112) << 23);
+    let number = (f32::from_bits(magnitude) * scale).to_bits();
+    let special = magnitude | 0x7f80_0000;
+    let is_special = bits & 0x7c00 == 0x7c00;
+    f32::from_bits(sign | if is_special { special } else { number })
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    /// Every value of 16 bits widens as the library `half` widens it.
+    #[test]
+    fn all_values_of_16_bits_widen() {
+        for bits in 0..=u16::MAX {
+            let pairs = [
+                (super::widened_f16(f16::from_bits(bits)), f16::from_bits(bits).to_f32()),
+                (super::widened_bf16(bf16::from_bits(bits)), bf16::from_bits(bits).to_f32()),
+            ];
+            for (ours, theirs) in pairs {
+                let same = ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan();
+                assert!(same, "{bits:#06x}: {ours} is not {theirs}");
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a reduction cannot be computed.
+
+/// Why a view or a reduction is refused. Nothing was computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// An axis is not one of the array's.
+    #[error("axis {axis} is out of range for an array of {rank} dims")]
+    AxisOutOfRange {
+        /// The axis as it was given.
+        axis: i64,
+        /// The number of dims.
+        rank: usize,
+    },
+    /// An axis is given twice.
+    #[error("axis {0} is given more than once")]
+    AxisRepeated(usize),
+    /// There is not one stride for each dim.
+    #[error("{strides} strides for {dims} dims: give one for each dim")]
+    StridesOfOtherRank {
+        /// The number of strides.
+        strides: usize,
+        /// The number of dims.
+        dims: usize,
+    },
+    /// Some element would lie outside the data.
+    #[error(
+        "elements of the view lie outside its data of {0} elements: check dims, strides and offset"
+    )]
+    OutOfBounds(usize),
+    /// The number of elements does not fit in memory.
+    #[error("the product of the dims overflows")]
+    TooLarge,
+    /// A maximum or minimum of nothing.
+    #[error(
+        "a reduction without an identity has no value over no elements: the reduced dims have size 0"
+    )]
+    Empty,
+    /// The places of extrema are counted in 32 bits.
+    #[error("{0} elements are reduced to one place; at most 4294967294 can be told apart")]
+    TooManyPlaces(usize),
+}

@@ -1,0 +1,287 @@
+//! What a reduction computes.
+
+use crate::elements::{Element, Float, Number};
+
+/// What a reduction computes of elements of a type, by accumulators that can be merged.
+///
+/// An accumulator has two parts, which are kept in arrays of their own; many folds leave the second
+/// one empty.
+pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
+    /// The first part of an accumulator.
+    type First: Copy + Send + Sync + 'static;
+    /// The second part of an accumulator.
+    type Second: Copy + Send + Sync + 'static;
+    /// The result for the elements that are reduced to one.
+    type Output: Copy + Send + Sync + 'static;
+    /// Whether steps are told the places of elements.
+    const PLACES: bool = false;
+    /// Whether merging rounds, so that long chains of steps lose digits.
+    const ROUNDS: bool = false;
+    /// Whether there is a result without any element.
+    const HAS_IDENTITY: bool = true;
+
+    /// Returns the accumulator of no elements.
+    fn start(self) -> (Self::First, Self::Second);
+    /// Adds an element, and its place among those that are reduced to one.
+    fn step(self, first: &mut Self::First, second: &mut Self::Second, element: T, place: u32);
+    /// Adds the elements of another accumulator.
+    fn merge(
+        self,
+        first: &mut Self::First,
+        second: &mut Self::Second,
+        other: (Self::First, Self::Second),
+    );
+    /// Moves the places of an accumulator.
+    fn shift(self, second: &mut Self::Second, by: u32) {
+        let _ = (second, by);
+    }
+    /// Adds an element to the first part of an accumulator alone, if places are told.
+    fn outdo(self, first: &mut Self::First, element: T) {
+        let _ = (first, element);
+    }
+    /// Returns the first place in a row at which the accumulator's element is, if places are told.
+    fn first_place(self, row: &[T], first: Self::First) -> Option<Self::Second> {
+        let _ = (row, first);
+        None
+    }
+    /// Returns the result of `count` elements.
+    fn finish(self, first: Self::First, second: Self::Second, count: usize) -> Self::Output;
+}
+
+/// The sum, in the type of the elements; floats of 16 bits are added as `f32`, whole numbers wrap.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum;
+/// The product, in the type of the elements; as [`Sum`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Product;
+/// The mean of floats: the sum divided by the number of elements.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean;
+/// The greatest element; NaN if there is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Max;
+/// The least element; NaN if there is one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Min;
+/// Whether all elements are true.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct And;
+/// Whether any element is true.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Or;
+/// The place of the greatest element, the first of several; of the first NaN if there is one.
+/// Places are counted row by row through the reduced axes, in the order of the array's dims.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArgMax;
+/// The place of the least element; as [`ArgMax`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArgMin;
+/// The sum and the sum of the squares, in one pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SumAndSquares;
+
+/// A fold whose accumulator has one part.
+macro_rules! single {
+    ($fold:ident, $bound:ident, $part:ty, $start:expr, |$a:ident, $x:ident| $step:expr,
+     |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident, $n:ident| $finish:expr $(, $name:ident = $value:expr)*) => {
+        impl<T: $bound> Fold<T> for $fold {
+            type First = $part;
+            type Second = ();
+            type Output = $output;
+            $(const $name: bool = $value;)*
+            #[inline(always)]
+            fn start(self) -> ($part, ()) {
+                ($start, ())
+            }
+            #[inline(always)]
+            fn step(self, first: &mut $part, (): &mut (), $x: T, _: u32) {
+                let $a = *first;
+                *first = $step;
+            }
+            #[inline(always)]
+            fn merge(self, first: &mut $part, (): &mut (), ($c, ()): ($part, ())) {
+                let $b = *first;
+                *first = $merge;
+            }
+            #[inline(always)]
+            fn finish(self, $f: $part, (): (), $n: usize) -> $output {
+                $finish
+            }
+        }
+    };
+}
+
+single!(
+    Sum,
+    Number,
+    T::Wide,
+    T::ZERO,
+    |a, x| T::add(a, x.widen()),
+    |a, b| T::add(a, b),
+    T,
+    |a, _n| T::narrow(a),
+    ROUNDS = T::ROUNDS
+);
+single!(
+    Product,
+    Number,
+    T::Wide,
+    T::ONE,
+    |a, x| T::multiply(a, x.widen()),
+    |a, b| T::multiply(a, b),
+    T,
+    |a, _n| T::narrow(a),
+    ROUNDS = T::ROUNDS
+);
+single!(
+    Mean,
+    Float,
+    T::Wide,
+    T::ZERO,
+    |a, x| T::add(a, x.widen()),
+    |a, b| T::add(a, b),
+    T,
+    |a, n| T::divide(a, n),
+    ROUNDS = true
+);
+single!(
+    Max,
+    Number,
+    T,
+    T::LEAST,
+    |a, x| if x.exceeds(a) { x } else { a },
+    |a, b| if b.exceeds(a) { b } else { a },
+    T,
+    |a, _n| a,
+    HAS_IDENTITY = false
+);
+single!(
+    Min,
+    Number,
+    T,
+    T::GREATEST,
+    |a, x| if x.falls_below(a) { x } else { a },
+    |a, b| if b.falls_below(a) { b } else { a },
+    T,
+    |a, _n| a,
+    HAS_IDENTITY = false
+);
+
+/// A fold of truth values. A byte is kept, since loops over `bool` do not become vectors.
+macro_rules! truth {
+    ($fold:ident, $start:expr, |$a:ident, $b:ident| $combine:expr) => {
+        impl Fold<bool> for $fold {
+            type First = u8;
+            type Second = ();
+            type Output = bool;
+            #[inline(always)]
+            fn start(self) -> (u8, ()) {
+                ($start, ())
+            }
+            #[inline(always)]
+            fn step(self, first: &mut u8, (): &mut (), element: bool, _: u32) {
+                let ($a, $b) = (*first, u8::from(element));
+                *first = $combine;
+            }
+            #[inline(always)]
+            fn merge(self, first: &mut u8, (): &mut (), ($b, ()): (u8, ())) {
+                let $a = *first;
+                *first = $combine;
+            }
+            #[inline(always)]
+            fn finish(self, first: u8, (): (), _: usize) -> bool {
+                first != 0
+            }
+        }
+    };
+}
+
+truth!(And, 1, |a, b| a & b);
+truth!(Or, 0, |a, b| a | b);
+
+/// The place of an extremum.
+macro_rules! place {
+    ($fold:ident, $start:ident, $beats:ident) => {
+        impl<T: Number> Fold<T> for $fold {
+            type First = T;
+            type Second = u32;
+            type Output = i64;
+            const PLACES: bool = true;
+            const HAS_IDENTITY: bool = false;
+            #[inline(always)]
+            fn start(self) -> (T, u32) {
+                (T::$start, u32::MAX)
+            }
+            #[inline(always)]
+            fn step(self, first: &mut T, second: &mut u32, element: T, place: u32) {
+                self.merge(first, second, (element, place));
+            }
+            #[inline(always)]
+            fn merge(self, first: &mut T, second: &mut u32, (element, place): (T, u32)) {
+                let earlier = element.ties(*first) & (place < *second);
+                let takes = element.$beats(*first) | earlier;
+                *first = if takes { element } else { *first };
+                *second = if takes { place } else { *second };
+            }
+            #[inline(always)]
+            fn outdo(self, first: &mut T, element: T) {
+                *first = if element.$beats(*first) { element } else { *first };
+            }
+            #[inline(always)]
+            fn first_place(self, row: &[T], first: T) -> Option<u32> {
+                // Whole chunks are compared at once; the place is looked for in one of them alone.
+                let mut at = 0u32;
+                for chunk in row.chunks(64) {
+                    let mut found = false;
+                    for element in chunk {
+                        found |= element.ties(first);
+                    }
+                    if found {
+                        let within = chunk.iter().position(|element| element.ties(first));
+                        return within.and_then(|within| Some(at + u32::try_from(within).ok()?));
+                    }
+                    at = at.wrapping_add(64);
+                }
+                None
+            }
+            #[inline(always)]
+            fn shift(self, second: &mut u32, by: u32) {
+                // The place of no element stays the greatest.
+                *second = second.saturating_add(by);
+            }
+            #[inline(always)]
+            fn finish(self, _: T, second: u32, _: usize) -> i64 {
+                i64::from(second)
+            }
+        }
+    };
+}
+
+place!(ArgMax, LEAST, exceeds);
+place!(ArgMin, GREATEST, falls_below);
+
+impl<T: Float> Fold<T> for SumAndSquares {
+    type First = T::Wide;
+    type Second = T::Wide;
+    type Output = (T, T);
+    const ROUNDS: bool = true;
+    #[inline(always)]
+    fn start(self) -> (T::Wide, T::Wide) {
+        (T::ZERO, T::ZERO)
+    }
+    #[inline(always)]
+    fn step(self, first: &mut T::Wide, second: &mut T::Wide, element: T, _: u32) {
+        let wide = element.widen();
+        *first = T::add(*first, wide);
+        *second = T::add(*second, T::multiply(wide, wide));
+    }
+    #[inline(always)]
+    fn merge(self, first: &mut T::Wide, second: &mut T::Wide, other: (T::Wide, T::Wide)) {
+        *first = T::add(*first, other.0);
+        *second = T::add(*second, other.1);
+    }
+    #[inline(always)]
+    fn finish(self, first: T::Wide, second: T::Wide, _: usize) -> (T, T) {
+        (T::narrow(first), T::narrow(second))
+    }
+}

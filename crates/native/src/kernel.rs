@@ -1,0 +1,328 @@
+//! The inner loops: blocks added to accumulators, accumulators merged.
+//!
+//! Each loop is written once, over plain slices, and compiled for several sets of instructions; the
+//! best one that the CPU has is chosen when a task begins ([`Level`]).
+
+use crate::elements::Element;
+use crate::folds::Fold;
+
+/// The sets of instructions that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// What every CPU of the architecture has: SSE2, or NEON.
+    Base,
+    /// AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with bytes, words and 256-bit forms.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// Returns the best level of this CPU; the standard library remembers what it found.
+    pub(crate) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
+                return Self::Avx512;
+            }
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi2")
+            {
+                return Self::Avx2;
+            }
+        }
+        Self::Base
+    }
+}
+
+/// Blocks that lie at equal distances.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<T> {
+    /// The first element of the first block.
+    pub(crate) start: *const T,
+    /// The number of blocks.
+    pub(crate) count: usize,
+    /// The distance of blocks.
+    pub(crate) apart: isize,
+    /// The distance of elements within a block.
+    pub(crate) step: isize,
+    /// The place of the first block, and the distance of places.
+    pub(crate) place: u32,
+    pub(crate) place_apart: u32,
+}
+
+/// The blocks that are combined before accumulators get them.
+pub(crate) const TOGETHER: usize = 8;
+
+/// Adds blocks to accumulators, element by element.
+///
+/// # Safety
+/// All elements of `rows`, as many in each block as there are accumulators, must be readable.
+#[inline(always)]
+pub(crate) unsafe fn add_rows<T: Element, F: Fold<T>>(
+    fold: F,
+    firsts: &mut [F::First],
+    seconds: &mut [F::Second],
+    rows: Rows<T>,
+) {
+    let width = firsts.len().min(seconds.len());
+    let (firsts, seconds) = (&mut firsts[..width], &mut seconds[..width]);
+    let mut row = rows.start;
+    let mut place = rows.place;
+    let mut left = rows.count;
+    if rows.step == 1 {
+        // Eight blocks at a time, so that accumulators are loaded and stored once for eight, and
+        // the elements of eight blocks are combined first, which loses fewer digits.
+        while left >= TOGETHER {
+            let block = |n: isize| {
+                // SAFETY: the caller promises `width` readable elements in each of the blocks.
+                unsafe { std::slice::from_raw_parts(row.wrapping_offset(n * rows.apart), width) }
+            };
+            let at = |n: u32| place.wrapping_add(rows.place_apart.wrapping_mul(n));
+            // Slices by name: an array of slices keeps loops from becoming vectors.
+            let (a, b, c, d) = (block(0), block(1), block(2), block(3));
+            let (e, f, g, h) = (block(4), block(5), block(6), block(7));
+            let start = fold.start();
+            for i in 0..width {
+                let (mut first, mut second) = start;
+                fold.step(&mut first, &mut second, a[i], at(0));
+                fold.step(&mut first, &mut second, b[i], at(1));
+                fold.step(&mut first, &mut second, c[i], at(2));
+                fold.step(&mut first, &mut second, d[i], at(3));
+                fold.step(&mut first, &mut second, e[i], at(4));
+                fold.step(&mut first, &mut second, f[i], at(5));
+                fold.step(&mut first, &mut second, g[i], at(6));
+                fold.step(&mut first, &mut second, h[i], at(7));
+                let (mut all, mut all_2) = (firsts[i], seconds[i]);
+                fold.merge(&mut all, &mut all_2, (first, second));
+                (firsts[i], seconds[i]) = (all, all_2);
+            }
+            left -= TOGETHER;
+            row = row.wrapping_offset(rows.apart.wrapping_mul(TOGETHER as isize));
+            place = place.wrapping_add(rows.place_apart.wrapping_mul(TOGETHER as u32));
+        }
+        for _ in 0..left {
+            // SAFETY: as above.
+            let block = unsafe { std::slice::from_raw_parts(row, width) };
+            for i in 0..width {
+                fold.step(&mut firsts[i], &mut seconds[i], block[i], place);
+            }
+            row = row.wrapping_offset(rows.apart);
+            place = place.wrapping_add(rows.place_apart);
+        }
+        return;
+    }
+    for _ in 0..left {
+        let mut element = row;
+        for i in 0..width {
+            // SAFETY: the caller promises `width` readable elements at this distance.
+            fold.step(&mut firsts[i], &mut seconds[i], unsafe { *element }, place);
+            element = element.wrapping_offset(rows.step);
+        }
+        row = row.wrapping_offset(rows.apart);
+        place = place.wrapping_add(rows.place_apart);
+    }
+}
+
+/// Merges accumulators with others, one by one.
+#[inline(always)]
+pub(crate) fn merge_all<T: Element, F: Fold<T>>(
+    fold: F,
+    (firsts, seconds): (&mut [F::First], &mut [F::Second]),
+    (other_firsts, other_seconds): (&[F::First], &[F::Second]),
+) {
+    let width = firsts.len().min(other_firsts.len());
+    let (firsts, seconds) = (&mut firsts[..width], &mut seconds[..width]);
+    let (other_firsts, other_seconds) = (&other_firsts[..width], &other_seconds[..width]);
+    for i in 0..width {
+        fold.merge(&mut firsts[i], &mut seconds[i], (other_firsts[i], other_seconds[i]));
+    }
+}
+
+/// Reduces the middle one of three axes of accumulators: `outer * len * inner` of them become
+/// `outer * inner`, which then come first. `spare` has as many accumulators.
+#[inline(always)]
+pub(crate) fn fold_axis<T: Element, F: Fold<T>>(
+    fold: F,
+    (firsts, seconds): (&mut [F::First], &mut [F::Second]),
+    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
+    [outer, len, inner]: [usize; 3],
+) {
+    if inner == 1 && len <= MOST_SHORT {
+        let all = outer * len;
+        let from = (&firsts[..all], &seconds[..all]);
+        let to = (&mut spare[..outer], &mut spare_2[..outer]);
+        match len {
+            2 => fold_short::<T, F, 2>(fold, from, to),
+            3 => fold_short::<T, F, 3>(fold, from, to),
+            4 => fold_short::<T, F, 4>(fold, from, to),
+            5 => fold_short::<T, F, 5>(fold, from, to),
+            6 => fold_short::<T, F, 6>(fold, from, to),
+            7 => fold_short::<T, F, 7>(fold, from, to),
+            _ => fold_short::<T, F, 8>(fold, from, to),
+        }
+        firsts[..outer].copy_from_slice(&spare[..outer]);
+        seconds[..outer].copy_from_slice(&spare_2[..outer]);
+        return;
+    }
+    for o in 0..outer {
+        let range = o * len * inner..(o + 1) * len * inner;
+        let (firsts_in, seconds_in) = (&mut firsts[range.clone()], &mut seconds[range.clone()]);
+        // The later half is added to the earlier one, until one row is left.
+        let mut rows = len;
+        while rows > 1 {
+            let half = rows.div_ceil(2);
+            let (head, tail) = firsts_in.split_at_mut(half * inner);
+            let (head_2, tail_2) = seconds_in.split_at_mut(half * inner);
+            let moved = (rows - half) * inner;
+            merge_all::<T, F>(fold, (head, head_2), (&tail[..moved], &tail_2[..moved]));
+            rows = half;
+        }
+        firsts.copy_within(range.start..range.start + inner, o * inner);
+        seconds.copy_within(range.start..range.start + inner, o * inner);
+    }
+}
+
+/// Rows of at most this many elements are reduced several at a time: loops over rows become
+/// vectors that load neighbours and sort them.
+pub(crate) const MOST_SHORT: usize = 8;
+
+/// Merges each `LEN` neighbours.
+#[inline(always)]
+fn fold_short<T: Element, F: Fold<T>, const LEN: usize>(
+    fold: F,
+    (firsts, seconds): (&[F::First], &[F::Second]),
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
+) {
+    let rows = to.len().min(to_2.len()).min(firsts.len() / LEN).min(seconds.len() / LEN);
+    let (firsts, seconds) = (&firsts[..rows * LEN], &seconds[..rows * LEN]);
+    let (to, to_2) = (&mut to[..rows], &mut to_2[..rows]);
+    for row in 0..rows {
+        let (mut first, mut second) = (firsts[row * LEN], seconds[row * LEN]);
+        for i in 1..LEN {
+            fold.merge(&mut first, &mut second, (firsts[row * LEN + i], seconds[row * LEN + i]));
+        }
+        (to[row], to_2[row]) = (first, second);
+    }
+}
+
+/// Reduces rows of `len` elements that lie side by side, one for each of the accumulators `to`.
+/// `spare` has [`MOST_SHORT`] accumulators for each row.
+#[inline(always)]
+pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
+    fold: F,
+    elements: &[T],
+    len: usize,
+    to: (&mut [F::First], &mut [F::Second]),
+    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
+) {
+    match len {
+        2 => return step_short::<T, F, 2>(fold, elements, to),
+        3 => return step_short::<T, F, 3>(fold, elements, to),
+        4 => return step_short::<T, F, 4>(fold, elements, to),
+        5 if !F::PLACES => return step_short::<T, F, 5>(fold, elements, to),
+        6 if !F::PLACES => return step_short::<T, F, 6>(fold, elements, to),
+        7 if !F::PLACES => return step_short::<T, F, 7>(fold, elements, to),
+        8 if !F::PLACES => return step_short::<T, F, 8>(fold, elements, to),
+        9 if !F::PLACES => return step_short::<T, F, 9>(fold, elements, to),
+        10 if !F::PLACES => return step_short::<T, F, 10>(fold, elements, to),
+        11 if !F::PLACES => return step_short::<T, F, 11>(fold, elements, to),
+        12 if !F::PLACES => return step_short::<T, F, 12>(fold, elements, to),
+        13 if !F::PLACES => return step_short::<T, F, 13>(fold, elements, to),
+        14 if !F::PLACES => return step_short::<T, F, 14>(fold, elements, to),
+        15 if !F::PLACES => return step_short::<T, F, 15>(fold, elements, to),
+        _ => {}
+    }
+    let rows = to.0.len().min(to.1.len());
+    if F::PLACES {
+        for (row, elements) in elements.chunks_exact(len).take(rows).enumerate() {
+            (to.0[row], to.1[row]) = first_place::<T, F, MOST_SHORT>(fold, elements);
+        }
+        return;
+    }
+    let lanes = rows * MOST_SHORT;
+    let (spare, spare_2) = (&mut spare[..lanes], &mut spare_2[..lanes]);
+    let accumulators = spare.chunks_exact_mut(MOST_SHORT).zip(spare_2.chunks_exact_mut(MOST_SHORT));
+    for (row, (firsts, seconds)) in elements.chunks_exact(len).zip(accumulators) {
+        row_to_lanes(fold, row, firsts, seconds);
+    }
+    fold_short::<T, F, MOST_SHORT>(fold, (spare, spare_2), to);
+}
+
+/// Reduces a row to [`MOST_SHORT`] accumulators.
+#[inline(always)]
+fn row_to_lanes<T: Element, F: Fold<T>>(
+    fold: F,
+    row: &[T],
+    firsts: &mut [F::First],
+    seconds: &mut [F::Second],
+) {
+    let (first, second) = fold.start();
+    let (mut lanes, mut lanes_2) = ([first; MOST_SHORT], [second; MOST_SHORT]);
+    let chunks = row.chunks_exact(MOST_SHORT);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for i in 0..MOST_SHORT {
+            fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], 0);
+        }
+    }
+    for (i, &element) in rest.iter().enumerate() {
+        fold.step(&mut lanes[i], &mut lanes_2[i], element, 0);
+    }
+    firsts[..MOST_SHORT].copy_from_slice(&lanes);
+    seconds[..MOST_SHORT].copy_from_slice(&lanes_2);
+}
+
+/// Returns the extremum of a row with its first place: the extremum is found, and then searched
+/// for, which takes less than to carry places along. `LANES` extrema are kept side by side.
+#[inline(always)]
+pub(crate) fn first_place<T: Element, F: Fold<T>, const LANES: usize>(
+    fold: F,
+    row: &[T],
+) -> (F::First, F::Second) {
+    let (start, second) = fold.start();
+    let mut best = (start, second);
+    let short = if row.len() < LANES { row } else { row.chunks_exact(LANES).remainder() };
+    if row.len() >= LANES {
+        let mut lanes = [start; LANES];
+        for chunk in row.chunks_exact(LANES) {
+            for i in 0..LANES {
+                fold.outdo(&mut lanes[i], chunk[i]);
+            }
+        }
+        for &lane in &lanes {
+            fold.merge(&mut best.0, &mut best.1, (lane, second));
+        }
+    }
+    for &element in short {
+        fold.outdo(&mut best.0, element);
+    }
+    (best.0, fold.first_place(row, best.0).unwrap_or(second))
+}
+
+/// Reduces each `LEN` neighbours.
+#[inline(always)]
+fn step_short<T: Element, F: Fold<T>, const LEN: usize>(
+    fold: F,
+    elements: &[T],
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
+) {
+    let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
+    let elements = &elements[..rows * LEN];
+    let (to, to_2) = (&mut to[..rows], &mut to_2[..rows]);
+    let start = fold.start();
+    for row in 0..rows {
+        let (mut first, mut second) = start;
+        for i in 0..LEN {
+            fold.step(&mut first, &mut second, elements[row * LEN + i], i as u32);
+        }
+        (to[row], to_2[row]) = (first, second);
+    }
+}

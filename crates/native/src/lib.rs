@@ -1,0 +1,41 @@
+//! Reductions of arrays along any axes on this CPU: one pass, no workspace of the array's size, no
+//! transpose.
+//!
+//! ```
+//! use tilewright_native::{Serial, Sum, View, reduce};
+//!
+//! let data: Vec<f32> = (0..24).map(|i| i as f32).collect();
+//! let view = View::row_major(&data, &[2, 3, 4])?;
+//! let sums = reduce(&view, &[0, 2], Sum, &Serial)?;
+//! assert_eq!(sums.dims, [3]);
+//! assert_eq!(sums.data, [60.0, 92.0, 124.0]);
+//! # Ok::<(), tilewright_native::Error>(())
+//! ```
+//!
+//! **How.** Axes are sorted by how far apart their elements lie, and neighbours of one kind become
+//! one. The innermost axes are a *block* of some hundred to some thousand elements that lie side by
+//! side. Blocks are added element by element, vector by vector, over all reduced axes outside; only
+//! then are the axes reduced that lie within the block ([`Plan`]). This is the plan of
+//! `tilewright-lower`'s kernels, for a machine with caches.
+//!
+//! **Order.** What is added in which order follows from the dims and strides alone, so a result is
+//! the same to the last bit for every [`Pool`] and number of threads. Sums of floats go through
+//! levels of at most 16 terms, so errors grow with the logarithm of the number of terms.
+
+mod axes;
+mod elements;
+mod error;
+mod folds;
+mod kernel;
+mod plan;
+mod pool;
+mod run;
+mod view;
+
+pub use elements::{Element, Float, Number};
+pub use error::Error;
+pub use folds::{And, ArgMax, ArgMin, Fold, Max, Mean, Min, Or, Product, Sum, SumAndSquares};
+pub use plan::Plan;
+pub use pool::{Pool, Serial, Threads};
+pub use run::{Array, reduce};
+pub use view::View;

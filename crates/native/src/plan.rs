@@ -1,0 +1,211 @@
+//! How an array is walked.
+
+use smallvec::SmallVec;
+
+use crate::axes::{Axes, Axis, Role};
+use crate::kernel::MOST_SHORT;
+
+/// A block has at least this many elements, where so many lie side by side: shorter loops would
+/// take longer to begin than to run.
+const LEAST_BLOCK: usize = 64;
+/// A block has at most this many elements, so that its accumulators stay in the first cache.
+const MOST_BLOCK: usize = 2048;
+/// A reduced axis is a part of a block as a whole if the block then has at most this many elements,
+/// so that kept axes outside of it can be in the block, too, and longer runs are read.
+const MOST_WHOLE: usize = 512;
+/// Blocks of neighbouring results are added in turn if those of one result are at most this many
+/// elements side by side: shorter runs, far apart, are read slowly.
+const MOST_RUN: usize = 4096;
+/// The bytes of the array that are one task. Starting a task takes some microseconds.
+const TASK_BYTES: usize = 1 << 18;
+/// The most tasks of one reduction, and the most pieces with accumulators of their own.
+const MOST_TASKS: usize = 256;
+const MOST_PIECES: usize = 64;
+
+/// How an array is reduced: a block of elements side by side, added up over all reduced axes
+/// outside of it, once for each index of the kept axes outside of it.
+///
+/// It follows from dims and strides alone.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The axes of a block, innermost first. The last one may be a part of a longer axis.
+    pub(crate) block: Axes,
+    /// How an axis is cut that is longer than the block.
+    pub(crate) cut: Option<Cut>,
+    /// A kept axis around the cut one, along which some blocks are added in turn.
+    pub(crate) group: Option<Cut>,
+    /// The kept axes outside of the block.
+    pub(crate) kept: Axes,
+    /// The reduced axes outside of the block, innermost first.
+    pub(crate) reduced: Axes,
+    /// The number of blocks of results.
+    pub(crate) units: usize,
+    /// The number of pieces into which the reduced axes of each unit are divided; each piece has
+    /// accumulators of its own, which are merged in order.
+    pub(crate) pieces: usize,
+    /// The number of tasks that the units are divided into, if they have one piece.
+    pub(crate) tasks: usize,
+}
+
+/// The last axis of a block as a part of a longer one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// The whole axis.
+    pub(crate) axis: Axis,
+    /// The indices of a part; the last part may have fewer.
+    pub(crate) part: usize,
+}
+
+impl Cut {
+    /// The number of indices that remain beside whole parts.
+    pub(crate) fn rest(&self) -> usize {
+        self.axis.len % self.part
+    }
+}
+
+impl Plan {
+    pub(crate) fn of(axes: &Axes, element_bytes: usize) -> Self {
+        let mut plan = Self {
+            block: Axes::new(),
+            cut: None,
+            group: None,
+            kept: Axes::new(),
+            reduced: Axes::new(),
+            units: 1,
+            pieces: 1,
+            tasks: 1,
+        };
+        let mut outer = axes.as_slice();
+        while let Some((axis, rest)) = outer.split_first() {
+            let width = plan.width();
+            let least = if axis.is_kept() { MOST_BLOCK } else { LEAST_BLOCK };
+            let is_next = plan.block.is_empty() || isize::try_from(width) == Ok(axis.stride);
+            let room = least / width.max(1);
+            let fits = axis.len <= room.max(MOST_WHOLE / width.max(1));
+            if !is_next || room < 2 && !fits {
+                break;
+            }
+            outer = rest;
+            if fits {
+                plan.block.push(*axis);
+                // Axes that do not lie side by side fill no block together.
+                if axis.stride != isize::try_from(width).unwrap_or(0) {
+                    break;
+                }
+                continue;
+            }
+            // Parts of a kept axis are about equally long, those of a reduced one as long as fits.
+            let part =
+                if axis.is_kept() { axis.len.div_ceil(axis.len.div_ceil(room)) } else { room };
+            plan.cut = Some(Cut { axis: *axis, part });
+            plan.block.push(Axis { len: part, ..*axis });
+            break;
+        }
+        plan.outside(outer);
+        plan.divide(element_bytes);
+        plan
+    }
+
+    /// Checks whether a unit is rows side by side, each reduced to one element.
+    pub(crate) fn is_short_rows(&self) -> bool {
+        let is_block =
+            matches!(self.block.as_slice(), [row, rows] if !row.is_kept() && rows.is_kept());
+        is_block && self.reduced.is_empty() && self.step() == 1
+    }
+
+    /// The accumulators that are needed beside those of a block.
+    pub(crate) fn spare(&self) -> usize {
+        match self.block.as_slice() {
+            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(MOST_SHORT),
+            _ => self.width().saturating_mul(self.members()),
+        }
+    }
+
+    /// Returns the length of rows that lie side by side, if each unit is one such row as a whole.
+    pub(crate) fn row(&self) -> Option<usize> {
+        let [axis] = self.block.as_slice() else { return None };
+        let inner = self.cut.map_or(0, |_| 1);
+        let is_row = !axis.is_kept() && axis.stride == 1 && self.reduced.len() == inner;
+        let whole = self.cut.map_or(*axis, |cut| cut.axis);
+        (is_row && self.group.is_none() && self.pieces == 1 && whole.role == Role::Reduced(1))
+            .then_some(whole.len)
+    }
+
+    /// The blocks that are added in turn.
+    pub(crate) fn members(&self) -> usize {
+        self.group.map_or(1, |group| group.part)
+    }
+
+    /// The kept axis that is cut, whose parts are the first one of the kept axes outside.
+    pub(crate) fn kept_cut(&self) -> Option<Cut> {
+        self.group.or(self.cut.filter(|cut| cut.axis.is_kept()))
+    }
+
+    /// The elements of a block.
+    pub(crate) fn width(&self) -> usize {
+        self.block.iter().map(|axis| axis.len).product()
+    }
+
+    /// The distance of neighbours within a block.
+    pub(crate) fn step(&self) -> isize {
+        self.block.first().map_or(1, |axis| axis.stride)
+    }
+
+    /// The number of blocks that are added up for one unit, without rests.
+    pub(crate) fn positions(&self) -> usize {
+        self.reduced.iter().map(|axis| axis.len).product()
+    }
+
+    /// The number of steps for so many positions: a rest beside whole parts is a step, too.
+    pub(crate) fn steps(&self, positions: usize) -> usize {
+        let inner = self.reduced.first().map_or(1, |axis| axis.len);
+        let has_rest = self.cut.is_some_and(|cut| !cut.axis.is_kept() && cut.rest() > 0);
+        let rests = if has_rest { positions.div_ceil(inner) } else { 0 };
+        positions.saturating_add(rests)
+    }
+
+    fn outside(&mut self, mut outer: &[Axis]) {
+        if let Some(cut) = self.cut.filter(|cut| !cut.axis.is_kept()) {
+            self.reduced.push(cut.axis.part(cut.axis.len / cut.part, cut.part));
+            if let Some((next, rest)) = outer.split_first()
+                && next.is_kept()
+                && rest.iter().any(|axis| !axis.is_kept())
+                && cut.axis.len.saturating_mul(self.width() / cut.part) <= MOST_RUN
+            {
+                let most = (MOST_BLOCK / self.width()).max(1);
+                let part = next.len.div_ceil(next.len.div_ceil(most));
+                self.group = Some(Cut { axis: *next, part });
+                self.kept.push(next.part(next.len.div_ceil(part), part));
+                outer = rest;
+            }
+        }
+        if let Some(cut) = self.cut.filter(|cut| cut.axis.is_kept()) {
+            self.kept.push(cut.axis.part(cut.axis.len.div_ceil(cut.part), cut.part));
+        }
+        self.kept.extend(outer.iter().copied().filter(Axis::is_kept));
+        self.reduced.extend(outer.iter().copied().filter(|axis| !axis.is_kept()));
+        self.units = self.kept.iter().map(|axis| axis.len).product();
+    }
+
+    fn divide(&mut self, element_bytes: usize) {
+        let positions = self.positions();
+        let blocks = positions.saturating_mul(self.members());
+        let unit = blocks.saturating_mul(self.width()).saturating_mul(element_bytes);
+        if self.units < MOST_PIECES {
+            let most = (MOST_PIECES / self.units.max(1)).min(positions).max(1);
+            self.pieces = (unit / TASK_BYTES).clamp(1, most);
+        }
+        let wanted = unit.saturating_mul(self.units) / TASK_BYTES;
+        self.tasks = wanted.clamp(1, MOST_TASKS).min(self.units.max(1));
+    }
+
+    /// The distances in the result of the elements of a block that remain, in the order in which
+    /// they are folded: row major with the innermost axis last.
+    pub(crate) fn places(axes: &[Axis]) -> SmallVec<[(usize, usize); 6]> {
+        let kept = axes.iter().rev().filter_map(|axis| match axis.role {
+            Role::Kept(apart) => Some((axis.len, apart)),
+            Role::Reduced(_) => None,
+        });
+        kept.collect()
+    }
+}

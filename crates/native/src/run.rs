@@ -1,0 +1,622 @@
+//! Runs plans.
+
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use crate::axes::{Axis, Role, axes_of};
+use crate::elements::Element;
+use crate::error::Error;
+use crate::folds::Fold;
+use crate::kernel::{
+    Level, Rows, TOGETHER, add_rows, first_place, fold_axis, merge_all, reduce_rows,
+};
+use crate::plan::Plan;
+use crate::pool::Pool;
+use crate::view::View;
+
+/// The steps after which accumulators go to the next level, if merging rounds; a step adds up to
+/// [`TOGETHER`] blocks.
+const CHAIN: usize = 16;
+/// The most levels: 16^16 steps.
+const LEVELS: usize = 16;
+
+/// An array, row major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array<T> {
+    /// The sizes of the dims.
+    pub dims: Vec<usize>,
+    /// The elements.
+    pub data: Vec<T>,
+}
+
+/// Reduces an array along some of its axes; negative ones count from the last. Each element of the
+/// result is what `fold` makes of all elements that differ only in these axes.
+///
+/// # Errors
+/// If an axis is out of range or repeated, an extremum of no elements is asked for, or a size
+/// overflows.
+pub fn reduce<T: Element, F: Fold<T>>(
+    view: &View<'_, T>,
+    axes: &[i64],
+    fold: F,
+    pool: &dyn Pool,
+) -> Result<Array<F::Output>, Error> {
+    let reduced = axes_of(view.dims(), view.strides(), axes)?;
+    let results = reduced.dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
+    let results = results.ok_or(Error::TooLarge)?;
+    let dims = reduced.dims.clone();
+    if results == 0 {
+        return Ok(Array { dims, data: Vec::new() });
+    }
+    if reduced.count == 0 {
+        if !F::HAS_IDENTITY {
+            return Err(Error::Empty);
+        }
+        let (first, second) = fold.start();
+        return Ok(Array { dims, data: vec![fold.finish(first, second, 0); results] });
+    }
+    // The greatest number stands for no place.
+    let has_places = u32::try_from(reduced.count).is_ok_and(|count| count < u32::MAX);
+    if F::PLACES && !has_places {
+        return Err(Error::TooManyPlaces(reduced.count));
+    }
+    let plan = Plan::of(&reduced.axes, size_of::<T>());
+    let mut data: Vec<MaybeUninit<F::Output>> = Vec::with_capacity(results);
+    // SAFETY: `MaybeUninit` needs no initial value, and the capacity is `results`.
+    unsafe { data.set_len(results) };
+    let run = Run {
+        plan: &plan,
+        fold,
+        origin: view.origin(),
+        count: reduced.count,
+        results: Results { start: data.as_mut_ptr().cast(), len: results },
+        level: Level::detect(),
+    };
+    run.all(pool);
+    let mut data = std::mem::ManuallyDrop::new(data);
+    // SAFETY: the units of a plan write every result once; the vector's parts are its own.
+    let data = unsafe {
+        Vec::from_raw_parts(data.as_mut_ptr().cast::<F::Output>(), data.len(), data.capacity())
+    };
+    Ok(Array { dims, data })
+}
+
+/// Where results are written, from several threads.
+#[derive(Clone, Copy)]
+struct Results<O> {
+    start: *mut O,
+    len: usize,
+}
+
+/// A reduction under way.
+#[derive(Clone, Copy)]
+struct Run<'a, T, F: Fold<T>>
+where
+    T: Element,
+{
+    plan: &'a Plan,
+    fold: F,
+    origin: *const T,
+    count: usize,
+    results: Results<F::Output>,
+    level: Level,
+}
+
+// SAFETY: the elements are only read, and shared by a view that outlives the run; units of a plan
+// write distinct results.
+unsafe impl<T: Element, F: Fold<T>> Sync for Run<'_, T, F> {}
+
+/// Accumulators of one block: levels of them, where chains are bounded.
+struct Accumulators<T: Element, F: Fold<T>> {
+    fold: F,
+    width: usize,
+    levels: usize,
+    firsts: Vec<F::First>,
+    seconds: Vec<F::Second>,
+    /// Room for the accumulators that axes within the block are reduced to.
+    spare: Vec<F::First>,
+    spare_2: Vec<F::Second>,
+    /// The steps or merges that each level holds.
+    held: [usize; LEVELS],
+    element: std::marker::PhantomData<T>,
+}
+
+impl<T: Element, F: Fold<T>> Accumulators<T, F> {
+    /// Accumulators of a plan's blocks, to each of which so many steps are added.
+    fn new(fold: F, plan: &Plan, steps: usize) -> Self {
+        let (width, spare) = (plan.width() * plan.members(), plan.spare());
+        let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
+        while F::ROUNDS && left > CHAIN && levels < LEVELS {
+            (levels, left) = (levels + 1, left.div_ceil(CHAIN));
+        }
+        let (first, second) = fold.start();
+        let len = width.saturating_mul(levels);
+        Self {
+            fold,
+            width,
+            levels,
+            firsts: vec![first; len],
+            seconds: vec![second; len],
+            spare: vec![first; spare],
+            spare_2: vec![second; spare],
+            held: [0; LEVELS],
+            element: std::marker::PhantomData,
+        }
+    }
+
+    /// The number of steps that may come next.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        let room = CHAIN - self.held[0].min(CHAIN - 1);
+        if self.levels > 1 { room * TOGETHER } else { usize::MAX }
+    }
+
+    /// Notes steps, and hands levels on that are full.
+    #[inline(always)]
+    fn stepped(&mut self, steps: usize) {
+        if self.levels == 1 {
+            return;
+        }
+        self.held[0] += steps.div_ceil(TOGETHER);
+        let mut level = 0;
+        while level + 1 < self.levels && self.held[level] >= CHAIN {
+            self.hand_on(level);
+            level += 1;
+        }
+    }
+
+    /// Merges a level into the next one, and empties it.
+    #[inline(always)]
+    fn hand_on(&mut self, level: usize) {
+        let (at, width) = (level * self.width, self.width);
+        let (low, high) = self.firsts.split_at_mut(at + width);
+        let (low_2, high_2) = self.seconds.split_at_mut(at + width);
+        let lower = (&mut low[at..], &mut low_2[at..]);
+        merge_all::<T, F>(
+            self.fold,
+            (&mut high[..width], &mut high_2[..width]),
+            (lower.0, lower.1),
+        );
+        let (first, second) = self.fold.start();
+        lower.0.fill(first);
+        lower.1.fill(second);
+        self.held[level] = 0;
+        self.held[level + 1] += 1;
+    }
+
+    /// Merges all levels into the first one.
+    #[inline(always)]
+    fn gather(&mut self) {
+        for level in 1..self.levels {
+            if self.held[level] == 0 {
+                continue;
+            }
+            let (at, width) = (level * self.width, self.width);
+            let (low, high) = self.firsts.split_at_mut(at);
+            let (low_2, high_2) = self.seconds.split_at_mut(at);
+            let other = (&high[..width], &high_2[..width]);
+            merge_all::<T, F>(self.fold, (&mut low[..width], &mut low_2[..width]), other);
+        }
+    }
+
+    /// Gives the memory of all levels but the first one back.
+    fn keep_first_level(&mut self) {
+        if self.levels > 1 {
+            self.levels = 1;
+            self.firsts = self.firsts[..self.width].to_vec();
+            self.seconds = self.seconds[..self.width].to_vec();
+        }
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        let (first, second) = self.fold.start();
+        self.firsts[..self.width].fill(first);
+        self.seconds[..self.width].fill(second);
+        for level in 1..self.levels {
+            if self.held[level] != 0 {
+                let at = level * self.width;
+                self.firsts[at..at + self.width].fill(first);
+                self.seconds[at..at + self.width].fill(second);
+            }
+        }
+        self.held = [0; LEVELS];
+    }
+}
+
+impl<T: Element, F: Fold<T>> Run<'_, T, F> {
+    fn all(&self, pool: &dyn Pool) {
+        let plan = self.plan;
+        if plan.pieces == 1 {
+            pool.run(plan.tasks, &|task| {
+                let [from, to] = [task, task + 1].map(|n| share(plan.units, plan.tasks, n));
+                self.on_level(Units { run: self, from, to });
+            });
+            return;
+        }
+        let mut parts: Vec<std::sync::Mutex<Option<Accumulators<T, F>>>> = Vec::new();
+        parts.resize_with(plan.units * plan.pieces, || std::sync::Mutex::new(None));
+        pool.run(parts.len(), &|part| {
+            let (unit, piece) = (part / plan.pieces, part % plan.pieces);
+            let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
+            let steps = plan.steps(to - from);
+            let mut accumulators = Accumulators::new(self.fold, plan, steps);
+            let into = &mut accumulators;
+            self.on_level(Piece { run: self, unit, from, to, into });
+            accumulators.keep_first_level();
+            if let Ok(mut slot) = parts[part].lock() {
+                *slot = Some(accumulators);
+            }
+        });
+        let mut parts = parts.into_iter().filter_map(|part| part.into_inner().ok().flatten());
+        for unit in 0..plan.units {
+            let mut all: Vec<Accumulators<T, F>> = parts.by_ref().take(plan.pieces).collect();
+            self.merge_pieces(&mut all);
+            if let Some(first) = all.first_mut() {
+                self.finish(first, unit);
+            }
+        }
+    }
+
+    /// Merges the accumulators of pieces into those of the first, neighbours first.
+    fn merge_pieces(&self, all: &mut [Accumulators<T, F>]) {
+        let mut apart = 1;
+        while apart < all.len() {
+            for pair in all.chunks_mut(apart * 2) {
+                if let Some((head, [other, ..])) = pair.split_at_mut_checked(apart)
+                    && let [one, ..] = head
+                {
+                    let others = (other.firsts.as_slice(), other.seconds.as_slice());
+                    merge_all::<T, F>(self.fold, (&mut one.firsts, &mut one.seconds), others);
+                }
+            }
+            apart *= 2;
+        }
+        for one in all {
+            one.held = [0; LEVELS];
+        }
+    }
+
+    /// Runs a task with the instructions that this CPU has.
+    fn on_level(&self, task: impl Task) {
+        match self.level {
+            Level::Base => task.run(),
+            // SAFETY: `Level::detect` found these instructions on this CPU.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { on_avx2(task) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { on_avx512(task) },
+        }
+    }
+
+    /// Reduces a unit of short rows.
+    #[inline(always)]
+    fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
+        let &[row, rows] = self.plan.block.as_slice() else { return };
+        let (start, len) = self.block_of(unit);
+        let count = self.last_len(unit);
+        // SAFETY: the block is `len` elements of the view side by side, all within its data.
+        let elements = unsafe { std::slice::from_raw_parts(start, len) };
+        let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
+        let to = (&mut firsts[..count], &mut seconds[..count]);
+        reduce_rows(self.fold, elements, row.len, to, (spare, spare_2));
+        let rows = Axis { len: count, ..rows };
+        self.write(&[rows], (firsts, seconds), unit);
+    }
+
+    /// Finds the place of the extremum of a row.
+    #[inline(always)]
+    fn row(&self, unit: usize, len: usize) {
+        let (start, _) = self.block_of(unit);
+        // SAFETY: a row is `len` elements of the view side by side, all within its data.
+        let row = unsafe { std::slice::from_raw_parts(start, len) };
+        let (first, second) = first_place::<T, F, 64>(self.fold, row);
+        self.write(&[], (&[first], &[second]), unit);
+    }
+
+    /// Adds the blocks of a unit at some positions along the reduced axes.
+    #[inline(always)]
+    fn add(
+        &self,
+        accumulators: &mut Accumulators<T, F>,
+        unit: usize,
+        positions: std::ops::Range<usize>,
+    ) {
+        let plan = self.plan;
+        let (base, len) = self.block_of(unit);
+        let members = self.members_of(unit);
+        let inner = plan.reduced.first().copied();
+        let inner = inner.unwrap_or(Axis { len: 1, stride: 0, role: Role::Reduced(0) });
+        let outer = plan.reduced.get(1..).unwrap_or_default();
+        let mut at = positions.start;
+        while at < positions.end {
+            let (around, from) = (at / inner.len, at % inner.len);
+            let steps = (inner.len - from).min(positions.end - at).min(accumulators.room());
+            let (mut start, mut place) = (base, 0usize);
+            let mut left = around;
+            for axis in outer {
+                let index = left % axis.len;
+                left /= axis.len;
+                start = start.wrapping_offset(distance(index, axis));
+                place += index * apart(axis);
+            }
+            let rows = Rows {
+                start: start.wrapping_offset(distance(from, &inner)),
+                count: steps,
+                apart: inner.stride,
+                step: plan.step(),
+                place: small(place + from * apart(&inner)),
+                place_apart: small(apart(&inner)),
+            };
+            self.add_members(accumulators, rows, members, len);
+            accumulators.stepped(steps);
+            at += steps;
+            if from + steps == inner.len {
+                self.add_rest(accumulators, members, start, place);
+            }
+        }
+    }
+
+    /// Adds what remains of a reduced axis beside whole parts.
+    #[inline(always)]
+    fn add_rest(
+        &self,
+        accumulators: &mut Accumulators<T, F>,
+        members: usize,
+        start: *const T,
+        place: usize,
+    ) {
+        let Some(cut) = self.plan.cut.filter(|cut| !cut.axis.is_kept() && cut.rest() > 0) else {
+            return;
+        };
+        let whole = cut.axis.len - cut.rest();
+        let width = self.plan.width() / cut.part * cut.rest();
+        let rows = Rows {
+            start: start.wrapping_offset(distance(whole, &cut.axis)),
+            count: 1,
+            apart: 0,
+            step: self.plan.step(),
+            place: small(place + whole * apart(&cut.axis)),
+            place_apart: 0,
+        };
+        self.add_members(accumulators, rows, members, width);
+        accumulators.stepped(1);
+    }
+
+    /// Adds the same blocks of each member of a group, `len` elements of each.
+    #[inline(always)]
+    fn add_members(
+        &self,
+        accumulators: &mut Accumulators<T, F>,
+        mut rows: Rows<T>,
+        members: usize,
+        len: usize,
+    ) {
+        let width = self.plan.width();
+        let stride = self.plan.group.map_or(0, |group| group.axis.stride);
+        for member in 0..members {
+            let at = member * width;
+            let firsts = &mut accumulators.firsts[at..at + len];
+            let seconds = &mut accumulators.seconds[at..at + len];
+            // SAFETY: the blocks and their elements are at indices of the view, whose elements all
+            // lie within its data.
+            unsafe { add_rows(self.fold, firsts, seconds, rows) };
+            rows.start = rows.start.wrapping_offset(stride);
+        }
+    }
+
+    /// Returns the first element of a unit's first block, and the elements of its blocks.
+    #[inline(always)]
+    fn block_of(&self, unit: usize) -> (*const T, usize) {
+        let plan = self.plan;
+        let mut left = unit;
+        let mut start = self.origin;
+        for axis in &plan.kept {
+            start = start.wrapping_offset(distance(left % axis.len, axis));
+            left /= axis.len;
+        }
+        (start, plan.width() / plan.block.last().map_or(1, |axis| axis.len) * self.last_len(unit))
+    }
+
+    /// The indices of the block's last axis in a unit: fewer in the last part of a kept axis.
+    #[inline(always)]
+    fn last_len(&self, unit: usize) -> usize {
+        let len = self.plan.block.last().map_or(1, |axis| axis.len);
+        if self.plan.group.is_some() { len } else { self.part_of(unit).unwrap_or(len) }
+    }
+
+    /// The number of blocks of a unit that are added in turn.
+    #[inline(always)]
+    fn members_of(&self, unit: usize) -> usize {
+        if self.plan.group.is_some() { self.part_of(unit).unwrap_or(1) } else { 1 }
+    }
+
+    /// The indices of the kept axis that is cut in the part of a unit.
+    #[inline(always)]
+    fn part_of(&self, unit: usize) -> Option<usize> {
+        let cut = self.plan.kept_cut()?;
+        let part = unit % self.plan.kept.first().map_or(1, |axis| axis.len);
+        Some(cut.part.min(cut.axis.len - part * cut.part))
+    }
+
+    /// Reduces the axes within the block, and writes the results of a unit.
+    #[inline(always)]
+    fn finish(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
+        accumulators.gather();
+        let mut axes = self.plan.block.clone();
+        if let Some(last) = axes.last_mut() {
+            last.len = self.last_len(unit);
+        }
+        if let Some(group) = self.plan.group {
+            axes.push(Axis { len: self.members_of(unit), ..group.axis });
+        }
+        let width: usize = axes.iter().map(|axis| axis.len).product();
+        let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
+        if F::PLACES {
+            self.tell_places(&axes, &mut seconds[..width]);
+        }
+        let (mut outer, mut inner) = (1, width);
+        for axis in axes.iter().rev() {
+            inner /= axis.len;
+            if axis.is_kept() {
+                outer *= axis.len;
+            } else {
+                let spare = (spare.as_mut_slice(), spare_2.as_mut_slice());
+                fold_axis::<T, F>(self.fold, (firsts, seconds), spare, [outer, axis.len, inner]);
+            }
+        }
+        self.write(&axes, (firsts, seconds), unit);
+    }
+
+    /// Adds to the places of accumulators those of the elements within the block.
+    #[inline(always)]
+    fn tell_places(&self, axes: &[Axis], seconds: &mut [F::Second]) {
+        for (index, second) in seconds.iter_mut().enumerate() {
+            let (mut left, mut place) = (index, 0);
+            for axis in axes {
+                place += left % axis.len * apart(axis);
+                left /= axis.len;
+            }
+            self.fold.shift(second, small(place));
+        }
+    }
+
+    /// Writes the results of a unit.
+    #[inline(always)]
+    fn write(&self, axes: &[Axis], (firsts, seconds): (&[F::First], &[F::Second]), unit: usize) {
+        let (mut left, mut base) = (unit, 0);
+        for axis in &self.plan.kept {
+            base += left % axis.len * kept_apart(axis);
+            left /= axis.len;
+        }
+        let places: SmallVec<[(usize, usize); 6]> = Plan::places(axes);
+        let (&(len, apart), around) = places.split_last().unwrap_or((&(1, 1), &[]));
+        let runs: usize = around.iter().map(|(len, _)| len).product();
+        for run in 0..runs {
+            let (mut left, mut start) = (run, base);
+            for &(len, apart) in around.iter().rev() {
+                start += left % len * apart;
+                left /= len;
+            }
+            for i in 0..len {
+                let from = run * len + i;
+                let value = self.fold.finish(firsts[from], seconds[from], self.count);
+                let to = start + i * apart;
+                debug_assert!(to < self.results.len, "a result within the array");
+                // SAFETY: indices of kept axes times their distances in the result are below the
+                // number of results, and no two units write the same one.
+                unsafe { self.results.start.add(to).write(value) };
+            }
+        }
+    }
+}
+
+/// Work that is compiled for each level. What it calls must be inlined, always.
+trait Task {
+    fn run(self);
+}
+
+/// The reduction of whole units.
+struct Units<'a, 'b, T: Element, F: Fold<T>> {
+    run: &'a Run<'b, T, F>,
+    from: usize,
+    to: usize,
+}
+
+impl<T: Element, F: Fold<T>> Task for Units<'_, '_, T, F> {
+    #[inline(always)]
+    fn run(self) {
+        let (run, plan) = (self.run, self.run.plan);
+        let steps = plan.steps(plan.positions());
+        let mut accumulators = Accumulators::new(run.fold, plan, steps);
+        if plan.is_short_rows() {
+            for unit in self.from..self.to {
+                run.short_rows(&mut accumulators, unit);
+            }
+            return;
+        }
+        if let Some(len) = plan.row().filter(|_| F::PLACES) {
+            for unit in self.from..self.to {
+                run.row(unit, len);
+            }
+            return;
+        }
+        for unit in self.from..self.to {
+            accumulators.clear();
+            run.add(&mut accumulators, unit, 0..plan.positions());
+            run.finish(&mut accumulators, unit);
+        }
+    }
+}
+
+/// The reduction of some positions of a unit.
+struct Piece<'a, 'b, 'c, T: Element, F: Fold<T>> {
+    run: &'a Run<'b, T, F>,
+    unit: usize,
+    from: usize,
+    to: usize,
+    into: &'c mut Accumulators<T, F>,
+}
+
+impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, '_, T, F> {
+    #[inline(always)]
+    fn run(self) {
+        self.run.add(self.into, self.unit, self.from..self.to);
+        self.into.gather();
+    }
+}
+
+/// Runs a task, compiled with AVX2.
+///
+/// # Safety
+/// The CPU must have these instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2")]
+unsafe fn on_avx2(task: impl Task) {
+    task.run();
+}
+
+/// Runs a task, compiled with AVX-512.
+///
+/// # Safety
+/// The CPU must have these instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
+unsafe fn on_avx512(task: impl Task) {
+    task.run();
+}
+
+/// The first of the `n`th of `parts` almost equal parts of `all`.
+fn share(all: usize, parts: usize, n: usize) -> usize {
+    let (whole, more) = (all / parts, all % parts);
+    whole * n + more.min(n)
+}
+
+#[inline(always)]
+fn distance(index: usize, axis: &Axis) -> isize {
+    isize::try_from(index).unwrap_or(0).wrapping_mul(axis.stride)
+}
+
+#[inline(always)]
+fn apart(axis: &Axis) -> usize {
+    match axis.role {
+        Role::Kept(_) => 0,
+        Role::Reduced(apart) => apart,
+    }
+}
+
+#[inline(always)]
+fn kept_apart(axis: &Axis) -> usize {
+    match axis.role {
+        Role::Kept(apart) => apart,
+        Role::Reduced(_) => 0,
+    }
+}
+
+/// A place, which is below `u32::MAX` wherever places are told.
+#[inline(always)]
+fn small(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,251 @@
+//! Reductions beside the obvious loop over all elements.
+
+use proptest::prelude::*;
+use tilewright_native::{
+    And, ArgMax, ArgMin, Array, Error, Fold, Max, Mean, Min, Or, Product, Serial, Sum,
+    SumAndSquares, Threads, View, reduce,
+};
+
+/// An array with dims, strides, an offset, and axes to reduce.
+#[derive(Clone, Debug)]
+struct Case {
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+    offset: usize,
+    len: usize,
+    axes: Vec<i64>,
+}
+
+/// Arrays whose dims are permuted, skipped over, turned round or repeated.
+fn cases() -> impl Strategy<Value = Case> {
+    let dim = prop_oneof![1usize..5, 5usize..40, Just(1), 250usize..300];
+    let dims = prop::collection::vec(dim, 0..5)
+        .prop_filter("not too large", |dims| dims.iter().product::<usize>() <= 40_000);
+    (dims, any::<u64>(), prop::collection::vec(0u8..8, 5), any::<u8>()).prop_map(
+        |(dims, order, kinds, reduced)| {
+            let rank = dims.len();
+            let mut order_of: Vec<usize> = (0..rank).collect();
+            order_of.sort_by_key(|&i| (order >> (8 * i)) & 255);
+            let (mut strides, mut apart, mut offset) = (vec![0; rank], 1usize, 0);
+            for &i in &order_of {
+                let (kind, dim) = (kinds[i], dims[i]);
+                strides[i] = match kind {
+                    0 => 0,
+                    1 => -(apart as isize),
+                    2 => 2 * apart as isize,
+                    _ => apart as isize,
+                };
+                if kind == 1 {
+                    offset += apart * (dim - 1);
+                }
+                apart *= match kind {
+                    0 => 1,
+                    2 => 2 * dim,
+                    _ => dim,
+                };
+            }
+            let axes = (0..rank).filter(|i| reduced >> i & 1 == 1);
+            let axes = axes.map(|i| if i % 2 == 0 { i as i64 } else { i as i64 - rank as i64 });
+            Case { axes: axes.collect(), dims, strides, offset, len: apart }
+        },
+    )
+}
+
+/// Calls `visit` with the number of the result, the place, and the address of each element.
+fn each(case: &Case, mut visit: impl FnMut(usize, usize, usize)) {
+    let rank = case.dims.len();
+    let reduced: Vec<usize> =
+        case.axes.iter().map(|&a| a.rem_euclid(rank.max(1) as i64) as usize).collect();
+    let elements: usize = case.dims.iter().product();
+    for n in 0..elements {
+        let (mut left, mut result, mut place) = (n, 0, 0);
+        let (mut results, mut places) = (1, 1);
+        let mut address = case.offset as isize;
+        for i in (0..rank).rev() {
+            let index = left % case.dims[i];
+            left /= case.dims[i];
+            address += index as isize * case.strides[i];
+            if reduced.contains(&i) {
+                place += index * places;
+                places *= case.dims[i];
+            } else {
+                result += index * results;
+                results *= case.dims[i];
+            }
+        }
+        visit(result, place, address as usize);
+    }
+}
+
+/// The elements of each result, by their places.
+fn groups<T: Copy>(case: &Case, data: &[T]) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<(usize, T)>> = Vec::new();
+    each(case, |result, place, address| {
+        if groups.len() <= result {
+            groups.resize_with(result + 1, Vec::new);
+        }
+        groups[result].push((place, data[address]));
+    });
+    let sorted = |mut group: Vec<(usize, T)>| {
+        group.sort_by_key(|(place, _)| *place);
+        group.into_iter().map(|(_, element)| element).collect()
+    };
+    groups.into_iter().map(sorted).collect()
+}
+
+/// Reduces with one thread and with several, which must agree to the last bit.
+fn reduced<T, F>(case: &Case, data: &[T], fold: F) -> Array<F::Output>
+where
+    T: tilewright_native::Element,
+    F: Fold<T>,
+    F::Output: PartialEq + std::fmt::Debug,
+{
+    let view = View::new(data, case.offset, &case.dims, &case.strides).expect("a view");
+    let array = reduce(&view, &case.axes, fold, &Serial).expect("a reduction");
+    for threads in [2, 5] {
+        let other = reduce(&view, &case.axes, fold, &Threads(threads)).expect("a reduction");
+        assert_eq!(format!("{array:?}"), format!("{other:?}"), "{threads} threads");
+    }
+    array
+}
+
+fn numbers(len: usize, seed: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed | 1;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        state >> 33
+    })
+    .take(len)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whole_numbers(case in cases(), seed: u64) {
+        let data: Vec<i32> = numbers(case.len, seed).map(|n| n as i32 - (1 << 30)).collect();
+        let groups = groups(&case, &data);
+        let sums: Vec<i32> =
+            groups.iter().map(|g| g.iter().fold(0i32, |a, &b| a.wrapping_add(b))).collect();
+        prop_assert_eq!(reduced(&case, &data, Sum).data, sums);
+        let products: Vec<i32> =
+            groups.iter().map(|g| g.iter().fold(1i32, |a, &b| a.wrapping_mul(b))).collect();
+        prop_assert_eq!(reduced(&case, &data, Product).data, products);
+        let most: Vec<i32> = groups.iter().map(|g| *g.iter().max().unwrap()).collect();
+        prop_assert_eq!(reduced(&case, &data, Max).data, most);
+        let least: Vec<i32> = groups.iter().map(|g| *g.iter().min().unwrap()).collect();
+        prop_assert_eq!(reduced(&case, &data, Min).data, least);
+    }
+
+    #[test]
+    fn places(case in cases(), seed: u64) {
+        // Few values, so that many are tied.
+        let data: Vec<u8> = numbers(case.len, seed).map(|n| (n % 3) as u8).collect();
+        let groups = groups(&case, &data);
+        let first = |g: &Vec<u8>, of: u8| g.iter().position(|&x| x == of).unwrap() as i64;
+        let most: Vec<i64> = groups.iter().map(|g| first(g, *g.iter().max().unwrap())).collect();
+        prop_assert_eq!(reduced(&case, &data, ArgMax).data, most);
+        let least: Vec<i64> = groups.iter().map(|g| first(g, *g.iter().min().unwrap())).collect();
+        prop_assert_eq!(reduced(&case, &data, ArgMin).data, least);
+    }
+
+    #[test]
+    fn places_of_floats(case in cases(), seed: u64) {
+        let value = |n: u64| match n % 40 { 0 => f32::NAN, 1 => f32::NEG_INFINITY, n => n as f32 };
+        let data: Vec<f32> = numbers(case.len, seed).map(value).collect();
+        let groups = groups(&case, &data);
+        let most = |g: &Vec<f32>| {
+            let nan = g.iter().position(|x| x.is_nan());
+            let top = g.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            nan.or_else(|| g.iter().position(|&x| x == top)).unwrap() as i64
+        };
+        let expected: Vec<i64> = groups.iter().map(most).collect();
+        prop_assert_eq!(reduced(&case, &data, ArgMax).data, expected);
+        let max = |g: &Vec<f32>| {
+            let nan = g.iter().any(|x| x.is_nan());
+            if nan { f32::NAN } else { g.iter().copied().fold(f32::NEG_INFINITY, f32::max) }
+        };
+        let expected: Vec<f32> = groups.iter().map(max).collect();
+        prop_assert_eq!(format!("{:?}", reduced(&case, &data, Max).data), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn truths(case in cases(), seed: u64) {
+        let data: Vec<bool> = numbers(case.len, seed).map(|n| n % 20 != 0).collect();
+        let groups = groups(&case, &data);
+        let all: Vec<bool> = groups.iter().map(|g| g.iter().all(|&x| x)).collect();
+        prop_assert_eq!(reduced(&case, &data, And).data, all);
+        let any: Vec<bool> = groups.iter().map(|g| g.iter().any(|&x| !x)).collect();
+        let data: Vec<bool> = data.iter().map(|x| !x).collect();
+        prop_assert_eq!(reduced(&case, &data, Or).data, any);
+    }
+
+    #[test]
+    fn floats(case in cases(), seed: u64) {
+        let data: Vec<f32> = numbers(case.len, seed).map(|n| n as f32 / 1e9 - 1.0).collect();
+        let groups = groups(&case, &data);
+        let sums = reduced(&case, &data, SumAndSquares);
+        let means = reduced(&case, &data, Mean);
+        for ((g, &(sum, squares)), &mean) in groups.iter().zip(&sums.data).zip(&means.data) {
+            let exact = |f: fn(f64) -> f64| g.iter().map(|&x| f(f64::from(x))).sum::<f64>();
+            let size = exact(f64::abs).max(1e-3);
+            // 8 terms are added, then 16 of their sums, then 16 of those, and so on: 40 roundings
+            // for 2048 terms, 16 more for 16 times as many.
+            let bound = 56.0 * 2f64.powi(-24) * size;
+            prop_assert!((f64::from(sum) - exact(|x| x)).abs() < bound);
+            prop_assert!((f64::from(squares) - exact(|x| x * x)).abs() < 2.0 * bound);
+            prop_assert!((f64::from(mean) * g.len() as f64 - exact(|x| x)).abs() < 2.0 * bound);
+        }
+    }
+}
+
+/// Sums of many terms lose no more digits than sums by halves do.
+#[test]
+fn long_sums_are_accurate() {
+    let data = vec![0.1f32; 1 << 24];
+    for dims in [vec![1 << 24], vec![1 << 20, 16], vec![16, 1 << 20]] {
+        let view = View::row_major(&data, &dims).expect("a view");
+        let axis = dims.iter().position(|&d| d != 16).unwrap() as i64;
+        let sums = reduce(&view, &[axis], Sum, &Serial).expect("sums");
+        let exact = f64::from(0.1f32) * dims[axis as usize] as f64;
+        for sum in sums.data {
+            assert!((f64::from(sum) / exact - 1.0).abs() < 3e-7, "{sum} is not {exact}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_value_is_an_error() {
+    let data = [1.0f32; 6];
+    let view = View::row_major(&data, &[2, 3]).expect("a view");
+    let error = |axes: &[i64]| reduce(&view, axes, Sum, &Serial).expect_err("an error");
+    assert_eq!(error(&[2]), Error::AxisOutOfRange { axis: 2, rank: 2 });
+    assert_eq!(error(&[-3]), Error::AxisOutOfRange { axis: -3, rank: 2 });
+    assert_eq!(error(&[1, -1]), Error::AxisRepeated(1));
+    assert_eq!(error(&[i64::MIN]), Error::AxisOutOfRange { axis: i64::MIN, rank: 2 });
+    let empty = View::row_major(&data, &[2, 0]).expect("a view");
+    assert_eq!(reduce(&empty, &[1], Max, &Serial), Err(Error::Empty));
+    assert_eq!(reduce(&empty, &[1], ArgMax, &Serial), Err(Error::Empty));
+    // As in NumPy: no results, or sums of nothing.
+    assert_eq!(reduce(&empty, &[1], Sum, &Serial).expect("zeros").data, [0.0, 0.0]);
+    assert_eq!(reduce(&empty, &[0], Max, &Serial).expect("no results").dims, [0]);
+    assert!(reduce(&empty, &[1], Mean, &Serial).expect("means").data[0].is_nan());
+    let scalar = View::row_major(&data, &[]).expect("a view");
+    assert_eq!(reduce(&scalar, &[], Sum, &Serial).expect("itself").data, [1.0]);
+    assert_eq!(reduce(&scalar, &[], ArgMax, &Serial).expect("place 0").data, [0]);
+}
+
+#[test]
+fn views_stay_within_their_data() {
+    let data = [0u8; 10];
+    let outside = Error::OutOfBounds(10);
+    assert_eq!(View::row_major(&data, &[3, 4]).map(drop), Err(outside.clone()));
+    assert_eq!(View::new(&data, 0, &[2], &[-1]).map(drop), Err(outside.clone()));
+    assert_eq!(View::new(&data, 10, &[1], &[1]).map(drop), Err(outside.clone()));
+    assert_eq!(View::new(&data, 0, &[2], &[isize::MAX]).map(drop), Err(outside));
+    assert_eq!(View::new(&data, 0, &[usize::MAX, 2], &[0, 0]).map(drop), Err(Error::TooLarge));
+    let rank = Error::StridesOfOtherRank { strides: 0, dims: 1 };
+    assert_eq!(View::new(&data, 0, &[2], &[]).map(drop), Err(rank));
+    assert!(View::new(&data, 99, &[0], &[1]).is_ok(), "no element, no bounds");
+    assert!(View::new(&data, 9, &[5, 2], &[-2, -1]).is_ok());
+}
