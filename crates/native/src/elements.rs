@@ -107,14 +107,16 @@ macro_rules! float {
                 a * b
             }
             #[inline(always)]
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is greater than all others")]
             fn exceeds(self, other: $type) -> bool {
                 let (a, b) = (self.widen(), other.widen());
-                (a > b) | ((a != a) & (b == b))
+                !(a <= b) & (b == b)
             }
             #[inline(always)]
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN comes before all others")]
             fn falls_below(self, other: $type) -> bool {
                 let (a, b) = (self.widen(), other.widen());
-                (a < b) | ((a != a) & (b == b))
+                !(a >= b) & (b == b)
             }
             #[inline(always)]
             fn ties(self, other: $type) -> bool {

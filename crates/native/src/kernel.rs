@@ -280,6 +280,64 @@ fn row_to_lanes<T: Element, F: Fold<T>>(
     seconds[..MOST_SHORT].copy_from_slice(&lanes_2);
 }
 
+/// The accumulators that a long row keeps side by side: several vectors, so that additions do not
+/// wait for each other.
+pub(crate) const ROW_LANES: usize = 64;
+/// The elements of a row that are added lane by lane; the results of several such parts are merged
+/// by halves.
+const ROW_PART: usize = 2048;
+
+/// Reduces a row.
+#[inline(always)]
+pub(crate) fn reduce_row<T: Element, F: Fold<T>>(fold: F, row: &[T]) -> (F::First, F::Second) {
+    // Bit `n` of the number of parts tells whether `waiting[n]` holds the result of 2^n of them.
+    let mut waiting = [fold.start(); usize::BITS as usize];
+    let mut parts = 0usize;
+    for part in row.chunks(ROW_PART) {
+        let mut all = reduce_part(fold, part);
+        let full = parts.trailing_ones() as usize;
+        for &(first, second) in &waiting[..full] {
+            let later = std::mem::replace(&mut all, (first, second));
+            fold.merge(&mut all.0, &mut all.1, later);
+        }
+        waiting[full] = all;
+        parts += 1;
+    }
+    let mut all = fold.start();
+    for (n, &held) in waiting.iter().enumerate() {
+        if parts >> n & 1 == 1 {
+            let later = std::mem::replace(&mut all, held);
+            fold.merge(&mut all.0, &mut all.1, later);
+        }
+    }
+    all
+}
+
+#[inline(always)]
+fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::First, F::Second) {
+    let (first, second) = fold.start();
+    let (mut lanes, mut lanes_2) = ([first; ROW_LANES], [second; ROW_LANES]);
+    let chunks = part.chunks_exact(ROW_LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for i in 0..ROW_LANES {
+            fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], 0);
+        }
+    }
+    for (i, &element) in rest.iter().enumerate() {
+        fold.step(&mut lanes[i], &mut lanes_2[i], element, 0);
+    }
+    let mut half = ROW_LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            let other = (lanes[i + half], lanes_2[i + half]);
+            fold.merge(&mut lanes[i], &mut lanes_2[i], other);
+        }
+        half /= 2;
+    }
+    (lanes[0], lanes_2[0])
+}
+
 /// Returns the extremum of a row with its first place: the extremum is found, and then searched
 /// for, which takes less than to carry places along. `LANES` extrema are kept side by side.
 #[inline(always)]

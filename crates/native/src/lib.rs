@@ -22,6 +22,7 @@
 //! the same to the last bit for every [`Pool`] and number of threads. Sums of floats go through
 //! levels of at most 16 terms, so errors grow with the logarithm of the number of terms.
 
+mod accumulators;
 mod axes;
 mod elements;
 mod error;

@@ -4,22 +4,17 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use crate::accumulators::Accumulators;
 use crate::axes::{Axis, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{
-    Level, Rows, TOGETHER, add_rows, first_place, fold_axis, merge_all, reduce_rows,
+    Level, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all, reduce_row, reduce_rows,
 };
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::view::View;
-
-/// The steps after which accumulators go to the next level, if merging rounds; a step adds up to
-/// [`TOGETHER`] blocks.
-const CHAIN: usize = 16;
-/// The most levels: 16^16 steps.
-const LEVELS: usize = 16;
 
 /// An array, row major.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,124 +102,6 @@ where
 // write distinct results.
 unsafe impl<T: Element, F: Fold<T>> Sync for Run<'_, T, F> {}
 
-/// Accumulators of one block: levels of them, where chains are bounded.
-struct Accumulators<T: Element, F: Fold<T>> {
-    fold: F,
-    width: usize,
-    levels: usize,
-    firsts: Vec<F::First>,
-    seconds: Vec<F::Second>,
-    /// Room for the accumulators that axes within the block are reduced to.
-    spare: Vec<F::First>,
-    spare_2: Vec<F::Second>,
-    /// The steps or merges that each level holds.
-    held: [usize; LEVELS],
-    element: std::marker::PhantomData<T>,
-}
-
-impl<T: Element, F: Fold<T>> Accumulators<T, F> {
-    /// Accumulators of a plan's blocks, to each of which so many steps are added.
-    fn new(fold: F, plan: &Plan, steps: usize) -> Self {
-        let (width, spare) = (plan.width() * plan.members(), plan.spare());
-        let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
-        while F::ROUNDS && left > CHAIN && levels < LEVELS {
-            (levels, left) = (levels + 1, left.div_ceil(CHAIN));
-        }
-        let (first, second) = fold.start();
-        let len = width.saturating_mul(levels);
-        Self {
-            fold,
-            width,
-            levels,
-            firsts: vec![first; len],
-            seconds: vec![second; len],
-            spare: vec![first; spare],
-            spare_2: vec![second; spare],
-            held: [0; LEVELS],
-            element: std::marker::PhantomData,
-        }
-    }
-
-    /// The number of steps that may come next.
-    #[inline(always)]
-    fn room(&self) -> usize {
-        let room = CHAIN - self.held[0].min(CHAIN - 1);
-        if self.levels > 1 { room * TOGETHER } else { usize::MAX }
-    }
-
-    /// Notes steps, and hands levels on that are full.
-    #[inline(always)]
-    fn stepped(&mut self, steps: usize) {
-        if self.levels == 1 {
-            return;
-        }
-        self.held[0] += steps.div_ceil(TOGETHER);
-        let mut level = 0;
-        while level + 1 < self.levels && self.held[level] >= CHAIN {
-            self.hand_on(level);
-            level += 1;
-        }
-    }
-
-    /// Merges a level into the next one, and empties it.
-    #[inline(always)]
-    fn hand_on(&mut self, level: usize) {
-        let (at, width) = (level * self.width, self.width);
-        let (low, high) = self.firsts.split_at_mut(at + width);
-        let (low_2, high_2) = self.seconds.split_at_mut(at + width);
-        let lower = (&mut low[at..], &mut low_2[at..]);
-        merge_all::<T, F>(
-            self.fold,
-            (&mut high[..width], &mut high_2[..width]),
-            (lower.0, lower.1),
-        );
-        let (first, second) = self.fold.start();
-        lower.0.fill(first);
-        lower.1.fill(second);
-        self.held[level] = 0;
-        self.held[level + 1] += 1;
-    }
-
-    /// Merges all levels into the first one.
-    #[inline(always)]
-    fn gather(&mut self) {
-        for level in 1..self.levels {
-            if self.held[level] == 0 {
-                continue;
-            }
-            let (at, width) = (level * self.width, self.width);
-            let (low, high) = self.firsts.split_at_mut(at);
-            let (low_2, high_2) = self.seconds.split_at_mut(at);
-            let other = (&high[..width], &high_2[..width]);
-            merge_all::<T, F>(self.fold, (&mut low[..width], &mut low_2[..width]), other);
-        }
-    }
-
-    /// Gives the memory of all levels but the first one back.
-    fn keep_first_level(&mut self) {
-        if self.levels > 1 {
-            self.levels = 1;
-            self.firsts = self.firsts[..self.width].to_vec();
-            self.seconds = self.seconds[..self.width].to_vec();
-        }
-    }
-
-    #[inline(always)]
-    fn clear(&mut self) {
-        let (first, second) = self.fold.start();
-        self.firsts[..self.width].fill(first);
-        self.seconds[..self.width].fill(second);
-        for level in 1..self.levels {
-            if self.held[level] != 0 {
-                let at = level * self.width;
-                self.firsts[at..at + self.width].fill(first);
-                self.seconds[at..at + self.width].fill(second);
-            }
-        }
-        self.held = [0; LEVELS];
-    }
-}
-
 impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     fn all(&self, pool: &dyn Pool) {
         let plan = self.plan;
@@ -274,7 +151,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             apart *= 2;
         }
         for one in all {
-            one.held = [0; LEVELS];
+            one.forget_levels();
         }
     }
 
@@ -306,13 +183,17 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         self.write(&[rows], (firsts, seconds), unit);
     }
 
-    /// Finds the place of the extremum of a row.
+    /// Reduces a row to one element.
     #[inline(always)]
     fn row(&self, unit: usize, len: usize) {
         let (start, _) = self.block_of(unit);
         // SAFETY: a row is `len` elements of the view side by side, all within its data.
         let row = unsafe { std::slice::from_raw_parts(start, len) };
-        let (first, second) = first_place::<T, F, 64>(self.fold, row);
+        let (first, second) = if F::PLACES {
+            first_place::<T, F, ROW_LANES>(self.fold, row)
+        } else {
+            reduce_row(self.fold, row)
+        };
         self.write(&[], (&[first], &[second]), unit);
     }
 
@@ -537,7 +418,7 @@ impl<T: Element, F: Fold<T>> Task for Units<'_, '_, T, F> {
             }
             return;
         }
-        if let Some(len) = plan.row().filter(|_| F::PLACES) {
+        if let Some(len) = plan.row() {
             for unit in self.from..self.to {
                 run.row(unit, len);
             }

@@ -1,0 +1,137 @@
+//! Accumulators of blocks, in levels that keep chains of roundings short.
+
+use std::marker::PhantomData;
+
+use crate::elements::Element;
+use crate::folds::Fold;
+use crate::kernel::{TOGETHER, merge_all};
+use crate::plan::Plan;
+
+/// The steps after which accumulators go to the next level, if merging rounds; a step adds up to
+/// [`TOGETHER`] blocks.
+const CHAIN: usize = 16;
+/// The most levels: 16^16 steps.
+const LEVELS: usize = 16;
+
+/// Accumulators of one block: levels of them, where chains are bounded.
+pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
+    fold: F,
+    width: usize,
+    levels: usize,
+    pub(crate) firsts: Vec<F::First>,
+    pub(crate) seconds: Vec<F::Second>,
+    /// Room for the accumulators that axes within the block are reduced to.
+    pub(crate) spare: Vec<F::First>,
+    pub(crate) spare_2: Vec<F::Second>,
+    /// The steps or merges that each level holds.
+    held: [usize; LEVELS],
+    element: PhantomData<T>,
+}
+
+impl<T: Element, F: Fold<T>> Accumulators<T, F> {
+    /// Accumulators of a plan's blocks, to each of which so many steps are added.
+    pub(crate) fn new(fold: F, plan: &Plan, steps: usize) -> Self {
+        let (width, spare) = (plan.width() * plan.members(), plan.spare());
+        let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
+        while F::ROUNDS && left > CHAIN && levels < LEVELS {
+            (levels, left) = (levels + 1, left.div_ceil(CHAIN));
+        }
+        let (first, second) = fold.start();
+        let len = width.saturating_mul(levels);
+        Self {
+            fold,
+            width,
+            levels,
+            firsts: vec![first; len],
+            seconds: vec![second; len],
+            spare: vec![first; spare],
+            spare_2: vec![second; spare],
+            held: [0; LEVELS],
+            element: PhantomData,
+        }
+    }
+
+    /// The number of steps that may come next.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> usize {
+        let room = CHAIN - self.held[0].min(CHAIN - 1);
+        if self.levels > 1 { room * TOGETHER } else { usize::MAX }
+    }
+
+    /// Notes steps, and hands levels on that are full.
+    #[inline(always)]
+    pub(crate) fn stepped(&mut self, steps: usize) {
+        if self.levels == 1 {
+            return;
+        }
+        self.held[0] += steps.div_ceil(TOGETHER);
+        let mut level = 0;
+        while level + 1 < self.levels && self.held[level] >= CHAIN {
+            self.hand_on(level);
+            level += 1;
+        }
+    }
+
+    /// Merges a level into the next one, and empties it.
+    #[inline(always)]
+    pub(crate) fn hand_on(&mut self, level: usize) {
+        let (at, width) = (level * self.width, self.width);
+        let (low, high) = self.firsts.split_at_mut(at + width);
+        let (low_2, high_2) = self.seconds.split_at_mut(at + width);
+        let lower = (&mut low[at..], &mut low_2[at..]);
+        merge_all::<T, F>(
+            self.fold,
+            (&mut high[..width], &mut high_2[..width]),
+            (lower.0, lower.1),
+        );
+        let (first, second) = self.fold.start();
+        lower.0.fill(first);
+        lower.1.fill(second);
+        self.held[level] = 0;
+        self.held[level + 1] += 1;
+    }
+
+    /// Merges all levels into the first one.
+    #[inline(always)]
+    pub(crate) fn gather(&mut self) {
+        for level in 1..self.levels {
+            if self.held[level] == 0 {
+                continue;
+            }
+            let (at, width) = (level * self.width, self.width);
+            let (low, high) = self.firsts.split_at_mut(at);
+            let (low_2, high_2) = self.seconds.split_at_mut(at);
+            let other = (&high[..width], &high_2[..width]);
+            merge_all::<T, F>(self.fold, (&mut low[..width], &mut low_2[..width]), other);
+        }
+    }
+
+    /// Lets the first level alone count.
+    pub(crate) fn forget_levels(&mut self) {
+        self.held = [0; LEVELS];
+    }
+
+    /// Gives the memory of all levels but the first one back.
+    pub(crate) fn keep_first_level(&mut self) {
+        if self.levels > 1 {
+            self.levels = 1;
+            self.firsts = self.firsts[..self.width].to_vec();
+            self.seconds = self.seconds[..self.width].to_vec();
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        let (first, second) = self.fold.start();
+        self.firsts[..self.width].fill(first);
+        self.seconds[..self.width].fill(second);
+        for level in 1..self.levels {
+            if self.held[level] != 0 {
+                let at = level * self.width;
+                self.firsts[at..at + self.width].fill(first);
+                self.seconds[at..at + self.width].fill(second);
+            }
+        }
+        self.held = [0; LEVELS];
+    }
+}
