@@ -6,7 +6,8 @@
 //! - `module`, `instruction`, `shape`, `attributes`: modules and their parts; `state` is what
 //!   handles refer to.
 //! - `edit`, `builder`, `expression`: changes, and modules from nothing.
-//! - `optimize`, `run`, `report`: the verbs; `signals` lets Ctrl-C end them.
+//! - `optimize`, `run`, `report`, `view`, `compare`, `reduce`: the verbs; `signals` lets Ctrl-C end
+//!   them.
 //! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called,
 //!   and `function` is how they are freed.
 //! - `value`: arrays from and to NumPy. `error`: the exceptions.
@@ -20,6 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod attributes;
 mod builder;
 mod callback;
+mod compare;
 mod edit;
 mod error;
 mod expression;
@@ -28,6 +30,7 @@ mod instruction;
 mod module;
 mod optimize;
 mod pattern;
+mod reduce;
 mod replacement;
 mod report;
 mod rule;
@@ -36,12 +39,15 @@ mod shape;
 mod signals;
 mod state;
 mod value;
+mod view;
 
 /// The library for Python.
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use crate::builder::{Builder, Subcomputation, Value};
+    #[pymodule_export]
+    use crate::compare::diff;
     #[pymodule_export]
     use crate::edit::Edit;
     #[pymodule_export]
@@ -64,4 +70,6 @@ mod _core {
     use crate::shape::Shape;
     #[pymodule_export]
     use crate::value::{Buffer, Literal};
+    #[pymodule_export]
+    use crate::view::{graph, report_page};
 }

@@ -11,6 +11,7 @@ use tilewright::{Emit, Form, Loaded, MlirStyle, PrintOptions};
 use crate::edit::Edit;
 use crate::error::{Kind, plain, raised, unbuilt, usage};
 use crate::instruction::{Computation, Instruction, computations};
+use crate::reduce::Search;
 use crate::state::Cell;
 
 /// How many lines a notebook shows of a module.
@@ -36,6 +37,20 @@ fn made(loaded: Result<Loaded, tilewright::Error>) -> PyResult<Module> {
 /// Checks whether a text is a module rather than the name of a file.
 fn is_hlo(text: &str) -> bool {
     text.contains('\n') || text.contains('{') || text.trim_start().starts_with("HloModule")
+}
+
+/// Calls a method that is written in Python.
+fn method<'py>(
+    module: &Bound<'py, Module>,
+    name: &str,
+    arguments: &Bound<'py, PyTuple>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = module.py();
+    let method = py.import("tilewright._methods")?.getattr(name)?;
+    let mut all = vec![module.as_any().clone()];
+    all.extend(arguments.iter());
+    method.call(PyTuple::new(py, all)?, options)
 }
 
 impl Module {
@@ -194,6 +209,63 @@ impl Module {
     /// all edits are undone if it is not valid, or if the block raises.
     fn edit(slf: Py<Self>) -> Edit {
         Edit::new(slf)
+    }
+
+    /// A picture: a drawing (`svg`), the language of Graphviz (`dot`) or a page (`html`).
+    #[pyo3(
+        signature = (*arguments, **options),
+        text_signature = "(self, form='svg', *, after=False, around=None, depth=2, \
+            computation=None, cost=False, profile=None, target=None, exact=False, \
+            fast_math=False, pipeline=None, passes=None, rules=())"
+    )]
+    fn graph<'py>(
+        slf: &Bound<'py, Self>,
+        arguments: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        method(slf, "graph", arguments, options)
+    }
+
+    /// An HTML page on what an optimisation finds and does.
+    #[pyo3(
+        signature = (*arguments, **options),
+        text_signature = "(self, target=None, *, check=False, exact=False, fast_math=False, \
+            pipeline=None, passes=None, rules=(), max_steps=None, max_bytes=None)"
+    )]
+    fn report<'py>(
+        slf: &Bound<'py, Self>,
+        arguments: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        method(slf, "report", arguments, options)
+    }
+
+    /// In what another module differs from this one as a graph.
+    #[pyo3(
+        signature = (*arguments, **options),
+        text_signature = "(self, other, *, metadata=False, limit=100)"
+    )]
+    fn diff<'py>(
+        slf: &Bound<'py, Self>,
+        arguments: &Bound<'py, PyTuple>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        method(slf, "diff", arguments, options)
+    }
+
+    /// The smallest module that is found for which `keep` is true.
+    #[pyo3(signature = (keep, *, max_runs=None, max_seconds=None, progress=None))]
+    fn reduce(
+        &self,
+        py: Python<'_>,
+        keep: Py<PyAny>,
+        max_runs: Option<u64>,
+        max_seconds: Option<f64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let module = self.verified(py)?;
+        let search = Search { keep, progress, max_runs, max_seconds };
+        search.reduce(py, &module).map(Self::from)
     }
 
     #[getter]

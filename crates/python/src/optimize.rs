@@ -19,6 +19,44 @@ pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| plain(Kind::Other, error))
 }
 
+/// What is asked of the optimiser: a dictionary of Python with these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Optimisation<'py> {
+    target: String,
+    exact: bool,
+    fast_math: bool,
+    pipeline: Option<String>,
+    passes: Option<Vec<String>>,
+    /// Rules and passes besides the built-in ones.
+    added: Vec<Bound<'py, PyAny>>,
+}
+
+impl Optimisation<'_> {
+    /// The options of the library; `cancel` ends the optimisation.
+    ///
+    /// # Errors
+    /// `UsageError` if there is no such target, or two of them contradict.
+    pub(crate) fn options(self, cancel: &Arc<AtomicBool>) -> PyResult<Options> {
+        let float_mode = match (self.exact, self.fast_math) {
+            (true, true) => return Err(usage("exact and fast_math exclude each other")),
+            (true, false) => FloatMode::Exact,
+            (false, true) => FloatMode::Fast,
+            (false, false) => FloatMode::default(),
+        };
+        let target = tilewright::target(&self.target).map_err(|error| raised(&error))?;
+        let options =
+            Options::new(target).with_float_mode(float_mode).with_cancel(Arc::clone(cancel));
+        let options = match (self.pipeline, self.passes) {
+            (Some(_), Some(_)) => return Err(usage("pipeline and passes exclude each other")),
+            (Some(name), None) => options.with_passes(PassSelection::Pipeline(name)),
+            (None, Some(names)) => options.with_passes(PassSelection::List(names)),
+            (None, None) => options,
+        };
+        with_added(options, &self.added)
+    }
+}
+
 /// Optimises a module. Returns the result, the report as JSON, as text, and the explanation: all
 /// notes, or what was done to each layer, which takes longer.
 #[pyfunction]
@@ -38,25 +76,12 @@ pub(crate) fn optimize(
     added: Vec<Bound<'_, PyAny>>,
     layers: bool,
 ) -> PyResult<(Module, String, String, String)> {
-    let float_mode = match (exact, fast_math) {
-        (true, true) => return Err(usage("exact and fast_math exclude each other")),
-        (true, false) => FloatMode::Exact,
-        (false, true) => FloatMode::Fast,
-        (false, false) => FloatMode::default(),
-    };
+    let asked =
+        Optimisation { target: target.to_owned(), exact, fast_math, pipeline, passes, added };
     let verified = module.verified(py)?.as_ref().clone();
     let given = layers.then(|| verified.clone());
     let cancel = Arc::new(AtomicBool::new(false));
-    let target = tilewright::target(target).map_err(|error| raised(&error))?;
-    let mut options =
-        Options::new(target).with_float_mode(float_mode).with_cancel(Arc::clone(&cancel));
-    options = match (pipeline, passes) {
-        (Some(_), Some(_)) => return Err(usage("pipeline and passes exclude each other")),
-        (Some(name), None) => options.with_passes(PassSelection::Pipeline(name)),
-        (None, Some(names)) => options.with_passes(PassSelection::List(names)),
-        (None, None) => options,
-    };
-    let options = with_added(options, &added)?;
+    let options = asked.options(&cancel)?;
     let stop = || cancel.store(true, Ordering::Relaxed);
     let explained = || {
         let done = tilewright::optimize(verified, &options)?;

@@ -19,7 +19,7 @@ use crate::signals::interruptible;
 use crate::value::{Literal, handed_over};
 
 /// The limits that Python asks for.
-fn limits(max_steps: Option<u64>, max_bytes: Option<u64>) -> Limits {
+pub(crate) fn limits(max_steps: Option<u64>, max_bytes: Option<u64>) -> Limits {
     let usual = Limits::default();
     Limits {
         max_steps: max_steps.unwrap_or(usual.max_steps),

@@ -16,7 +16,7 @@ def test_the_page_about_python(
     monkeypatch.chdir(ROOT)
     page = ROOT / "docs" / "python.md"
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(page), "exec"), names)

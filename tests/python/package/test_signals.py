@@ -46,6 +46,8 @@ ENTRY e {{
 
 
 PRELUDE = f"""
+import time
+
 import numpy as np
 import tilewright as tw
 from tilewright import _core
@@ -82,8 +84,11 @@ ENDLESS_PASSES = "while True: tw.optimize(ENDLESS, passes=[Endless()])"
         ENDLESS_PASSES,
         "tw.lower(MANY_KERNELS)",
         "tw.simulate(MANY_KERNELS, seed=0)",
+        "while True: tw.Module.load(ENDLESS).report(passes=[Endless()])",
+        "while True: tw.Module.load(ENDLESS).reduce(lambda module: not time.sleep(0.001))",
+        "tw.Module.load(ENDLESS).reduce(lambda module: not time.sleep(60))",
     ],
-    ids=["run", "check", "optimize", "lower", "simulate"],
+    ids=["run", "check", "optimize", "lower", "simulate", "report", "reduce", "within keep"],
 )
 def test_control_c_is_heard(work: str) -> None:
     program = PRELUDE.replace("WORK", work)

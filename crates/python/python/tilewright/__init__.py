@@ -3,6 +3,8 @@
 ``Module.load`` reads a module, ``optimize`` rewrites it so that it costs less, ``check`` compares
 two modules, ``run`` evaluates one on NumPy arrays, and ``cost`` tells what it costs. ``Builder``
 builds modules, ``module.edit()`` changes them, and ``Rule`` and ``Pass`` are rewrites of your own.
+``module.graph()`` draws a module, ``module.report()`` writes a page on its optimisation,
+``module.diff(other)`` compares graphs, and ``module.reduce(keep)`` makes a module smaller.
 
 With JAX, ``jit`` is ``jax.jit`` with the rewriter in it, ``install`` puts it into every jit, and
 ``report`` says what it did.
@@ -57,6 +59,7 @@ from tilewright._errors import (
 from tilewright._reports import (
     CheckReport,
     CostReport,
+    Difference,
     Explanation,
     LowerReport,
     Optimized,
@@ -87,6 +90,7 @@ __all__ = [
     "Computation",
     "CostReport",
     "Diagnostic",
+    "Difference",
     "DoesNotApply",
     "Edit",
     "EvaluationError",

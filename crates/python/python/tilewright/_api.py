@@ -50,10 +50,6 @@ class Pass:
         raise NotImplementedError
 
 
-def _loaded(module: Any) -> _core.Module:
-    return module if isinstance(module, _core.Module) else _core.Module.load(module)
-
-
 Added = _core.Rule | _core.RuleSet | Pass
 """What can be added to the built-in passes."""
 
@@ -94,6 +90,31 @@ def _refuse(**options: Any) -> None:
             raise UsageError(f"{name} is for modules, not for functions", code="usage")
 
 
+def optimisation(
+    target: str | None,
+    exact: bool,
+    fast_math: bool,
+    pipeline: str | None,
+    passes: Iterable[str | Added] | None,
+    rules: Iterable[Added],
+) -> dict[str, Any]:
+    """What is asked of the optimiser, as ``_core`` takes it."""
+    names, added = _added(passes, rules)
+    return {
+        "target": target or DEFAULT_TARGET,
+        "exact": exact,
+        "fast_math": fast_math,
+        "pipeline": pipeline,
+        "passes": names,
+        "added": added,
+    }
+
+
+def loaded(module: Any) -> _core.Module:
+    """A module, or the module in what ``Module.load`` takes."""
+    return module if isinstance(module, _core.Module) else _core.Module.load(module)
+
+
 def _optimize(
     module: Any,
     target: str,
@@ -104,15 +125,9 @@ def _optimize(
     rules: Iterable[Added],
     layers: bool = False,
 ) -> tuple[_core.Module, str, dict[str, Any], str]:
-    names, added = _added(passes, rules)
     better, as_json, text, explanation = _core.optimize(
-        _loaded(module),
-        target,
-        exact=exact,
-        fast_math=fast_math,
-        pipeline=pipeline,
-        passes=names,
-        added=added,
+        loaded(module),
+        **optimisation(target, exact, fast_math, pipeline, passes, rules),
         layers=layers,
     )
     return better, text, json.loads(as_json), explanation
@@ -231,13 +246,13 @@ def check(
         EvaluationError: one of them cannot be evaluated, or a limit is reached.
         KeyboardInterrupt: on Ctrl-C, once the instruction that runs has ended.
     """
-    a = _loaded(a)
+    a = loaded(a)
     if b is None:
         b = optimize(a, target, exact=exact, fast_math=fast_math).module
     given = None if inputs is None else inputs_for(_core.parameter_shapes(a), tuple(inputs))
     as_json, text = _core.check(
         a,
-        _loaded(b),
+        loaded(b),
         seed=seed,
         seeds=seeds,
         exact=exact,
@@ -283,7 +298,7 @@ def run(
         EvaluationError: an op cannot be evaluated, or a limit is reached.
         KeyboardInterrupt: on Ctrl-C, once the instruction that runs has ended.
     """
-    module = _loaded(module)
+    module = loaded(module)
     inputs = _inputs(module, arrays, seed)
     handed, outfeed, as_json, text = _core.run(
         module,
@@ -324,7 +339,7 @@ def simulate(
         EvaluationError: an op cannot be evaluated, or a limit is reached.
         KeyboardInterrupt: on Ctrl-C, once the pass, kernel or instruction that runs has ended.
     """
-    module = _loaded(module)
+    module = loaded(module)
     given = _inputs(module, arrays, seed)
     return _ran(
         *_core.simulate(
@@ -362,7 +377,7 @@ def cost(module: Any, target: str = DEFAULT_TARGET) -> CostReport:
         UsageError: there is no such target.
         KeyboardInterrupt: on Ctrl-C.
     """
-    report: CostReport = CostReport.of(*_core.cost(_loaded(module), target))
+    report: CostReport = CostReport.of(*_core.cost(loaded(module), target))
     return report
 
 
@@ -381,7 +396,7 @@ def lower(
         UsageError: there is no such target or strategy.
         KeyboardInterrupt: on Ctrl-C, once the pass that runs has ended, or the kernel that is made.
     """
-    as_json, text = _core.lower(_loaded(module), target, strategy=strategy, plan=plan)
+    as_json, text = _core.lower(loaded(module), target, strategy=strategy, plan=plan)
     listed = json.loads(as_json)
     fields = {"instructions": [] if plan else listed, "plans": listed if plan else []}
     return LowerReport(text, fields)

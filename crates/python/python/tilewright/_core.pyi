@@ -6,8 +6,11 @@ Shapes are written as in HLO: ``f32[2,3]`` is an array of 2 by 3 elements of typ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
+
+from tilewright._api import Added
+from tilewright._reports import Difference, Ran, RunReport
 
 @final
 class Module:
@@ -113,6 +116,110 @@ class Module:
     def edit(self) -> Edit:
         """Edits of the module, as in ``with module.edit() as e:``. At the end the module is
         verified; all edits are undone if it is not valid, or if the block raises."""
+    def graph(
+        self,
+        form: str = "svg",
+        *,
+        after: bool = False,
+        around: str | Instruction | None = None,
+        depth: int = 2,
+        computation: str | Computation | None = None,
+        cost: bool = False,
+        profile: Ran | RunReport | None = None,
+        target: str | None = None,
+        exact: bool = False,
+        fast_math: bool = False,
+        pipeline: str | None = None,
+        passes: Iterable[str | Added] | None = None,
+        rules: Iterable[Added] = (),
+    ) -> str:
+        """A picture of the module: ``tilewright graph``.
+
+        Args:
+            form: ``svg``, a drawing of up to 800 nodes; ``html``, a page whose boxes open and
+                close; or ``dot``, the language of Graphviz.
+            after: optimise the module, and draw it before and after, with the changes marked.
+            around: draw only what is near this instruction.
+            depth: how many edges away from it.
+            computation: draw only this computation, and what it calls.
+            cost: colour instructions by their share of the modelled cycles.
+            profile: colour them by their share of the time in this: what
+                ``tilewright.run(module, ..., profile=True)`` returned.
+            target: the target, which decides what is padded and moved; ``tpu-like`` if absent.
+            exact, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``, for
+                ``after``.
+
+        Raises:
+            UsageError: there is no such form, instruction, computation, target or pass; two options
+                contradict; or the module is too large for the form.
+            VerifyError: the module is under edit, and not valid.
+            KeyboardInterrupt: on Ctrl-C, once the pass that runs has ended.
+        """
+    def report(
+        self,
+        target: str | None = None,
+        *,
+        check: bool = False,
+        exact: bool = False,
+        fast_math: bool = False,
+        pipeline: str | None = None,
+        passes: Iterable[str | Added] | None = None,
+        rules: Iterable[Added] = (),
+        max_steps: int | None = None,
+        max_bytes: int | None = None,
+    ) -> str:
+        """An HTML page on what an optimisation finds and does: ``tilewright report``.
+
+        Args:
+            target: the name of a target, or a TOML file; ``tpu-like`` if absent.
+            check: evaluate the module before and after, and say in the page whether they agree.
+            exact, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``.
+            max_steps: the limit on steps of one evaluation of ``check``.
+            max_bytes: the limit on bytes of values at one time.
+
+        Raises:
+            UsageError: there is no such target, pass or pipeline, or two options contradict.
+            EvaluationError: one of the modules cannot be evaluated, or a limit is reached.
+            VerifyError: the module is under edit, and not valid.
+            KeyboardInterrupt: on Ctrl-C, once the pass or instruction that runs has ended.
+        """
+    def diff(self, other: Any, *, metadata: bool = False, limit: int = 100) -> Difference:
+        """In what another module differs from this one as a graph: ``tilewright diff``. Names of
+        instructions and their order are no difference.
+
+        Args:
+            other: a module, or what ``Module.load`` takes.
+            metadata: compare metadata, origins and statistics of instructions, too.
+            limit: the most differences that the text of the result lists.
+
+        Raises:
+            VerifyError: one of them is under edit, and not valid.
+        """
+    def reduce(
+        self,
+        keep: Callable[[Module], object],
+        *,
+        max_runs: int | None = None,
+        max_seconds: float | None = None,
+        progress: Callable[[Module], object] | None = None,
+    ) -> Module:
+        """The smallest module that is found for which ``keep`` is true: ``tilewright reduce``. This
+        module stays as it is.
+
+        Args:
+            keep: whether a module still shows what is looked for, such as an error. It is called
+                on this thread, with one valid module after another, the first of which is this
+                one. What it raises ends the search.
+            max_runs: end after this many calls of ``keep``, with the best module so far.
+            max_seconds: end after this time, with the best module so far.
+            progress: is called with each smaller module, as to save it.
+
+        Raises:
+            UsageError: ``keep`` is false for this module.
+            VerifyError: the module is under edit, and not valid.
+            KeyboardInterrupt: on Ctrl-C, also within ``keep``; ``progress`` saw the best module.
+            Exception: what ``keep`` or ``progress`` raised.
+        """
     @property
     def name(self) -> str: ...
     @property
@@ -762,6 +869,22 @@ def lower(
     module: Module, target: str, *, strategy: str | None = None, plan: bool = False
 ) -> tuple[str, str]:
     """Returns the report as JSON and as text; see ``tilewright.lower``."""
+
+def graph(module: Module, shown: dict[str, Any], optimisation: dict[str, Any]) -> str:
+    """Returns a picture; see ``Module.graph``."""
+
+def report_page(
+    module: Module,
+    optimisation: dict[str, Any],
+    *,
+    check: bool = False,
+    max_steps: int | None = None,
+    max_bytes: int | None = None,
+) -> str:
+    """Returns a page; see ``Module.report``."""
+
+def diff(a: Module, b: Module, *, metadata: bool = False, limit: int = 100) -> tuple[str, str, str]:
+    """Returns the report as JSON, as text and as a page; see ``Module.diff``."""
 
 def passes() -> tuple[str, str]:
     """Every pass and pipeline, as JSON and as text."""

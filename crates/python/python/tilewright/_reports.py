@@ -242,6 +242,99 @@ class CheckReport(Report):
         return self.equal
 
 
+class Change(Fields):
+    """One thing that differs."""
+
+    what: str
+    """``op``, ``operand``, ``attribute``, ``shape`` and the like."""
+    name: str
+    """Of an attribute its name, of an operand its number; else empty."""
+    before: str | None
+    after: str | None
+    same_value: bool
+    """Whether another instruction takes the place of one that computes the same."""
+
+
+class NamedInstruction(Fields):
+    """An instruction of one of two modules."""
+
+    name: str
+    computation: str
+    text: str
+    line: int | None
+    """The line of ``str(module)``."""
+    same_as: str | None
+    """Of an instruction that one module has alone: the one of the other module that computes the
+    same value."""
+
+
+class ChangedInstruction(Fields):
+    """Two instructions that belong together and differ."""
+
+    _nested = {"a": NamedInstruction, "b": NamedInstruction, "changes": Change}
+    a: NamedInstruction
+    b: NamedInstruction
+    changes: list[Change]
+
+
+class ComputationChanges(Fields):
+    """What differs in a computation."""
+
+    _nested = {
+        "changes": Change,
+        "changed": ChangedInstruction,
+        "removed": NamedInstruction,
+        "added": NamedInstruction,
+    }
+    a: str | None
+    """Its name in the first module; ``None`` if it was added."""
+    b: str | None
+    """Its name in the second module; ``None`` if it was removed."""
+    changes: list[Change]
+    unchanged: int
+    """The number of instructions that do not differ."""
+    changed: list[ChangedInstruction]
+    removed: list[NamedInstruction]
+    added: list[NamedInstruction]
+
+
+class Counts(Fields):
+    """Numbers of instructions."""
+
+    unchanged: int
+    changed: int
+    added: int
+    removed: int
+    moved: int
+    """Those that stand in another computation than before."""
+
+
+class Difference(Report):
+    """In what two modules differ as graphs: ``tilewright diff --json``."""
+
+    _nested = {
+        "counts": Counts,
+        "header": Change,
+        "computations": ComputationChanges,
+        "moved": ChangedInstruction,
+    }
+    same: bool
+    """Whether nothing differs but names and order."""
+    a: Fields
+    b: Fields
+    counts: Counts
+    header: list[Change]
+    computations: list[ComputationChanges]
+    """Those that differ: the entry first, then callers before callees."""
+    moved: list[ChangedInstruction]
+    """Instructions that stand in another computation than before."""
+
+    def __init__(self, text: str, fields: dict[str, Any], html: str) -> None:
+        super().__init__(text, fields)
+        self.html = html
+        """A page that shows both modules side by side: ``tilewright diff --html``."""
+
+
 class Kernels(Fields):
     """The kernels of an instruction, or why it has none."""
 
