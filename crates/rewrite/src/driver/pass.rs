@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use tilewright_ir::{ArrayShape, EditError, Module, Patch, Shape};
+use rustc_hash::FxHashSet;
+use tilewright_ir::{ArrayShape, EditError, InstId, Module, Patch, Shape};
 use tilewright_target::Target;
 
 use super::costs::Costs;
@@ -107,9 +108,9 @@ pub struct Context<'a> {
     pub fuel: u64,
     /// The most that devices may exchange, if that is limited.
     pub(crate) most_traffic: Option<Traffic>,
-    /// Whether the module that was given has arrays that do not lie row major. Otherwise only
-    /// rewrites made such arrays, and what keeps these as they are is nothing to tell the user.
-    pub(crate) given_layouts: bool,
+    /// The instructions that rewrites gave another layout. What keeps these as they are is nothing
+    /// to tell the user, who gave them none.
+    pub(crate) laid_out: FxHashSet<InstId>,
     /// The findings and changes, in plain words.
     pub notes: Vec<Note>,
     /// The costs of the module.
@@ -134,7 +135,7 @@ impl<'a> Context<'a> {
             skipped: &options.skipped,
             fuel: options.stop_after.unwrap_or(u64::MAX),
             most_traffic: None,
-            given_layouts: true,
+            laid_out: FxHashSet::default(),
             notes: Vec::new(),
             costs: Costs::default(),
             judged: Judged::default(),

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
-use tilewright_ir::Module;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::verify::verify;
+use tilewright_ir::{InstId, Module};
 
 use super::candidate::{Cycles, Scope};
 use super::costs::Costs;
@@ -73,8 +73,8 @@ pub(super) struct Run<'a> {
     fuel: u64,
     /// The traffic of the module as it was given, if the result may not exceed it.
     most_traffic: Option<Traffic>,
-    /// Whether the module as it was given has arrays that do not lie row major.
-    given_layouts: bool,
+    /// The instructions that rewrites gave another layout.
+    laid_out: FxHashSet<InstId>,
     pub(super) passes: Vec<PassReport>,
     pub(super) notes: Vec<Note>,
     /// The notes on rewrites that were made and rolled back.
@@ -99,12 +99,6 @@ pub(super) struct Run<'a> {
     observe: &'a mut dyn FnMut(&'static str, &Module),
 }
 
-/// Checks whether a module has arrays that do not lie row major.
-fn has_layouts(module: &Module) -> bool {
-    let turned = |id| module.array_shape(id).is_some_and(|shape| !shape.has_default_layout());
-    module.computations().iter().any(|&one| module.instructions(one).any(turned))
-}
-
 impl<'a> Run<'a> {
     pub(super) fn new(
         module: &Module,
@@ -121,7 +115,7 @@ impl<'a> Run<'a> {
             least_bytes: plan.least_bytes(module, CostModel::new(&options.target, memo)),
             fuel: options.stop_after.unwrap_or(u64::MAX),
             most_traffic: if plan.keeps_result { None } else { Traffic::of(module) },
-            given_layouts: has_layouts(module),
+            laid_out: FxHashSet::default(),
             passes: Vec::new(),
             notes: Vec::new(),
             rolled_back: Vec::new(),
@@ -403,7 +397,7 @@ impl<'a> Run<'a> {
             most_instructions: self.most_instructions,
             fuel: self.fuel,
             most_traffic: self.most_traffic,
-            given_layouts: self.given_layouts,
+            laid_out: std::mem::take(&mut self.laid_out),
             notes: std::mem::take(&mut self.notes),
             costs: std::mem::take(&mut self.costs),
             judged: if self.remembers {
@@ -422,6 +416,7 @@ impl<'a> Run<'a> {
             self.judged = cx.judged;
         }
         self.swept = cx.swept;
+        self.laid_out = cx.laid_out;
         self.fuel = cx.fuel;
         self.notes = cx.notes;
         let time = start.elapsed();

@@ -53,9 +53,9 @@ impl Pass for ReduceAsWindow {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let (model, given) = (cx.model(), cx.given_layouts);
+        let (model, laid_out) = (cx.model(), cx.laid_out.clone());
         attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
-            let found = ReduceOfReshape::at(module, id, &WINDOW)?.unless_laid_out(module, given)?;
+            let found = ReduceOfReshape::at(module, id, &WINDOW)?.unless_laid_out(&laid_out)?;
             let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
             let left = small && of_reduced(module, found.source, &model);
             (!left).then(|| found.plan(module, &model, float_mode))

@@ -1,7 +1,7 @@
 //! Reduces of reshapes that can start before the reshape: the mechanism of
 //! [`super::reduce_through_reshape`] and [`super::reduce_as_window`].
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Patch, Value};
 
@@ -46,9 +46,10 @@ impl<'a> ReduceOfReshape<'a> {
     }
 
     /// Passes over an array that a rewrite laid out another way: that it keeps its layout is
-    /// nothing to tell the user, unless the module that was `given` has such layouts.
-    pub(super) fn unless_laid_out(self, module: &Module, given: bool) -> Option<Self> {
-        (given || self.is_plain(module)).then_some(self)
+    /// nothing to tell the user.
+    pub(super) fn unless_laid_out(self, laid_out: &FxHashSet<InstId>) -> Option<Self> {
+        let is_laid_out = laid_out.contains(&self.source) || laid_out.contains(&self.reshape);
+        (!is_laid_out).then_some(self)
     }
 
     fn is_plain(&self, module: &Module) -> bool {

@@ -68,9 +68,9 @@ impl Pass for ReduceThroughReshape {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let (model, given) = (cx.model(), cx.given_layouts);
+        let (model, laid_out) = (cx.model(), cx.laid_out.clone());
         attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
-            let found = ReduceOfReshape::at(module, id, &STAGES)?.unless_laid_out(module, given)?;
+            let found = ReduceOfReshape::at(module, id, &STAGES)?.unless_laid_out(&laid_out)?;
             Some(found.plan(module, &model, float_mode))
         })
     }

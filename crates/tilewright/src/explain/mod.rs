@@ -89,8 +89,12 @@ pub fn explain(
     let simplest = simplest(before, options)?;
     let mut layers = Layers::default();
     layers.count(&simplest, options, 0);
-    let is_same = report.unchanged;
-    layers.count(if is_same { &simplest } else { &optimized.module }, options, 1);
+    // What was put back, because a backend simplifies it by itself, is no cost of the rewrites.
+    let after = match report.unchanged {
+        true => simplest,
+        false => self::simplest(&optimized.module, options)?,
+    };
+    layers.count(&after, options, 1);
     let notes = report.notes.clone();
     Ok(Explanation {
         target: report.target.clone(),

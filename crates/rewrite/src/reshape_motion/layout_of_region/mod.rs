@@ -143,10 +143,12 @@ impl LayoutOfRegion {
             None => walk.scales.insert(Scales::of(module, cx)?),
         };
         let made = scales.attempt(self, module, cx, |module| {
-            patch.apply(module)?;
-            Ok(Some((words, ())))
+            let made = patch.apply(module)?;
+            Ok(Some((words, made)))
         })?;
-        Ok(made.is_some())
+        let is_made = made.is_some();
+        cx.laid_out.extend(made.into_iter().flatten());
+        Ok(is_made)
     }
 }
 

@@ -218,8 +218,9 @@ impl Walk<'_, '_> {
     ) -> Result<bool, EditError> {
         let (pass, place) = (self.search.pass, words::region_place(module, region));
         let Some(done) = best.filter(|best| best.pays() || region.blocked.is_empty()) else {
-            let given = self.cx.given_layouts;
-            if region.blocked.iter().any(|blocked| given || blocked.reason != OTHER_LAYOUT) {
+            let laid_out = &self.cx.laid_out;
+            let tells = |one: &Blocked| one.reason != OTHER_LAYOUT || !laid_out.contains(&one.id);
+            if region.blocked.iter().any(tells) {
                 self.cx.refuse(pass, place, words::kept(module, region));
             }
             return Ok(false);
