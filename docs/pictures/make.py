@@ -162,7 +162,7 @@ class Maker:
     def report(self) -> None:
         self.program()
         self.run("tilewright report step.mlir --check --max-steps 2000000000 -o report.html")
-        photograph("report", self.folder / "report.html", 1100, 1020)
+        photograph("report", self.folder / "report.html", 1100, 1090)
 
 
 def main() -> None:
