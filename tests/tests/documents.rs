@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tilewright::diff::{DiffOptions, DiffReport};
 use tilewright::{Form, Options, PrintOptions};
 
 #[allow(dead_code, reason = "it is a program, too")]
@@ -71,6 +72,19 @@ fn a_rule_from_outside_is_quoted_with_its_output() {
     assert!(blocks(&page, "rust").contains(&program), "docs/write-a-rule.md has another program");
     let shown = custom_rule::shown().expect("it runs");
     assert!(blocks(&page, "text").contains(&shown), "it prints:\n{shown}");
+}
+
+#[test]
+fn the_page_on_diff_says_what_diff_prints() {
+    let loaded = |name: &str| {
+        let text = read(&format!("docs/pictures/{name}"));
+        tilewright::load_text(name, text).expect("a module")
+    };
+    let (a, b) = (loaded("before.hlo"), loaded("after.hlo"));
+    let report = DiffReport::new(&a, &b, &DiffOptions::default());
+    let text = report.text(&a, &b, 100, false);
+    let shown = format!("$ tilewright diff before.hlo after.hlo\n{text}");
+    assert!(blocks(&read("docs/diff.md"), "").contains(&shown), "it prints:\n{shown}");
 }
 
 /// Returns every document: those in the root and those of the book.

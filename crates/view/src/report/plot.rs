@@ -9,6 +9,9 @@ use crate::error::ViewError;
 
 const WIDTH: u32 = 1000;
 const ROW: u32 = 40;
+/// The width of a character of a label, and the space around labels.
+const CHARACTER: u32 = 7;
+const LABEL_MARGIN: u32 = 16;
 const BEFORE: RGBColor = RGBColor(150, 158, 168);
 const AFTER: RGBColor = RGBColor(20, 110, 190);
 /// The most characters of a label.
@@ -29,24 +32,29 @@ fn draw(svg: &mut String, rows: &[(String, [f64; 2])]) -> Result<(), Box<dyn Err
     let height = u32::try_from(count)?.saturating_mul(ROW).saturating_add(60);
     let root = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
     root.fill(&WHITE)?;
+    let characters = rows.iter().map(|(name, _)| shortened(name).chars().count()).max();
+    let label_width = u32::try_from(characters.unwrap_or(0))?.saturating_mul(CHARACTER);
     let most = rows.iter().flat_map(|(_, cycles)| *cycles).fold(1.0, f64::max);
     let mut chart = ChartBuilder::on(&root)
         .margin(10)
         .margin_right(40)
         .x_label_area_size(40)
-        .y_label_area_size(340)
+        .y_label_area_size(label_width.saturating_add(LABEL_MARGIN))
         .build_cartesian_2d(0.0..most * 1.02, (0..count).into_segmented())?;
     // The first row is at the top.
     let row = |place: usize| count.checked_sub(place + 1).and_then(|row| rows.get(row));
     let label = |place: &SegmentValue<usize>| match place {
         SegmentValue::CenterOf(place) => {
-            row(*place).map(|(name, _)| shortened(name)).unwrap_or_default()
+            // Without marks, this is the space between a label and the axis.
+            row(*place).map(|(name, _)| shortened(name) + "\u{a0}\u{a0}").unwrap_or_default()
         }
         SegmentValue::Exact(_) | SegmentValue::Last => String::new(),
     };
     chart
         .configure_mesh()
         .disable_y_mesh()
+        // The axis has a mark above the last row, too, where nothing is.
+        .set_tick_mark_size(LabelAreaPosition::Left, 0)
         .x_labels(5)
         .y_labels(count)
         .x_desc("modelled cycles: before (grey) and after (blue)")
