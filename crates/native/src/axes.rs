@@ -15,7 +15,7 @@ pub(crate) struct Axis {
     pub(crate) role: Role,
 }
 
-/// What becomes of an axis.
+/// The role of an axis: it stays an axis of the result, or is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It is an axis of the result, where neighbours lie this many elements apart.

@@ -1,8 +1,8 @@
-//! What a reduction computes.
+//! The computations of reductions.
 
 use crate::elements::{Element, Float, Number};
 
-/// What a reduction computes of elements of a type, by accumulators that can be merged.
+/// The computation of a reduction of elements of a type, by accumulators that can be merged.
 ///
 /// An accumulator has two parts, which are kept in arrays of their own; many folds leave the second
 /// one empty.

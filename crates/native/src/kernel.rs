@@ -9,7 +9,7 @@ use crate::folds::Fold;
 /// The sets of instructions that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// What every CPU of the architecture has: SSE2, or NEON.
+    /// The instructions that every CPU of the architecture has: SSE2, or NEON.
     Base,
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
