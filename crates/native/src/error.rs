@@ -35,6 +35,9 @@ pub enum Error {
         "a reduction without an identity has no value over no elements: the reduced dims have size 0"
     )]
     Empty,
+    /// A task panicked, and the pool went on.
+    #[error("a task of the reduction did not come to its end: the pool caught a panic of it")]
+    Unfinished,
     /// The places of extrema are counted in 32 bits.
     #[error("{0} elements are reduced to one place; at most 4294967294 can be told apart")]
     TooManyPlaces(usize),

@@ -1,6 +1,8 @@
 //! Threads that tasks run on.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::error::Error;
 
 /// Threads that tasks run on, in any order. Results do not depend on how many there are.
 pub trait Pool: Sync {
@@ -43,10 +45,26 @@ impl Pool for Threads {
     }
 }
 
-#[cfg(feature = "rayon")]
-impl Pool for rayon::ThreadPool {
-    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-        self.install(|| (0..count).into_par_iter().for_each(task));
-    }
+/// Runs each task once, whatever the pool does: it may leave tasks out, repeat them, or name some
+/// that there are not, and kernels write results without looking.
+///
+/// # Errors
+/// If a task did not come to its end, because a pool caught its panic.
+pub(crate) fn run_once(
+    pool: &dyn Pool,
+    count: usize,
+    task: &(dyn Fn(usize) + Sync),
+) -> Result<(), Error> {
+    let begun: Vec<AtomicBool> = (0..count).map(|_| AtomicBool::new(false)).collect();
+    let ended = AtomicUsize::new(0);
+    let once = |number: usize| {
+        if begun.get(number).is_some_and(|begun| !begun.swap(true, Ordering::Relaxed)) {
+            task(number);
+            // Whoever reads that a task ended sees the results that it wrote.
+            ended.fetch_add(1, Ordering::Release);
+        }
+    };
+    pool.run(count, &once);
+    (0..count).for_each(once);
+    if ended.load(Ordering::Acquire) == count { Ok(()) } else { Err(Error::Unfinished) }
 }

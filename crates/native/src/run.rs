@@ -13,7 +13,7 @@ use crate::kernel::{
     Level, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all, reduce_row, reduce_rows,
 };
 use crate::plan::Plan;
-use crate::pool::Pool;
+use crate::pool::{Pool, run_once};
 use crate::view::View;
 
 /// An array, row major.
@@ -29,8 +29,8 @@ pub struct Array<T> {
 /// result is what `fold` makes of all elements that differ only in these axes.
 ///
 /// # Errors
-/// If an axis is out of range or repeated, an extremum of no elements is asked for, or a size
-/// overflows.
+/// If an axis is out of range or repeated, an extremum of no elements is asked for, a size
+/// overflows, or the pool caught the panic of a task.
 pub fn reduce<T: Element, F: Fold<T>>(
     view: &View<'_, T>,
     axes: &[i64],
@@ -68,9 +68,10 @@ pub fn reduce<T: Element, F: Fold<T>>(
         results: Results { start: data.as_mut_ptr().cast(), len: results },
         level: Level::detect(),
     };
-    run.all(pool);
+    run.all(pool)?;
     let mut data = std::mem::ManuallyDrop::new(data);
-    // SAFETY: the units of a plan write every result once; the vector's parts are its own.
+    // SAFETY: all tasks ended, and the units of a plan write every result; the vector's parts are
+    // its own.
     let data = unsafe {
         Vec::from_raw_parts(data.as_mut_ptr().cast::<F::Output>(), data.len(), data.capacity())
     };
@@ -103,18 +104,17 @@ where
 unsafe impl<T: Element, F: Fold<T>> Sync for Run<'_, T, F> {}
 
 impl<T: Element, F: Fold<T>> Run<'_, T, F> {
-    fn all(&self, pool: &dyn Pool) {
+    fn all(&self, pool: &dyn Pool) -> Result<(), Error> {
         let plan = self.plan;
         if plan.pieces == 1 {
-            pool.run(plan.tasks, &|task| {
+            return run_once(pool, plan.tasks, &|task| {
                 let [from, to] = [task, task + 1].map(|n| share(plan.units, plan.tasks, n));
                 self.on_level(Units { run: self, from, to });
             });
-            return;
         }
         let mut parts: Vec<std::sync::Mutex<Option<Accumulators<T, F>>>> = Vec::new();
         parts.resize_with(plan.units * plan.pieces, || std::sync::Mutex::new(None));
-        pool.run(parts.len(), &|part| {
+        run_once(pool, parts.len(), &|part| {
             let (unit, piece) = (part / plan.pieces, part % plan.pieces);
             let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
             let steps = plan.steps(to - from);
@@ -125,7 +125,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             if let Ok(mut slot) = parts[part].lock() {
                 *slot = Some(accumulators);
             }
-        });
+        })?;
         let mut parts = parts.into_iter().filter_map(|part| part.into_inner().ok().flatten());
         for unit in 0..plan.units {
             let mut all: Vec<Accumulators<T, F>> = parts.by_ref().take(plan.pieces).collect();
@@ -134,6 +134,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                 self.finish(first, unit);
             }
         }
+        Ok(())
     }
 
     /// Merges the accumulators of pieces into those of the first, neighbours first.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tilewright_native::{
-    And, ArgMax, ArgMin, Array, Error, Fold, Max, Mean, Min, Or, Product, Serial, Sum,
+    And, ArgMax, ArgMin, Array, Error, Fold, Max, Mean, Min, Or, Pool, Product, Serial, Sum,
     SumAndSquares, Threads, View, reduce,
 };
 
@@ -248,4 +248,68 @@ fn views_stay_within_their_data() {
     assert_eq!(View::new(&data, 0, &[2], &[]).map(drop), Err(rank));
     assert!(View::new(&data, 99, &[0], &[1]).is_ok(), "no element, no bounds");
     assert!(View::new(&data, 9, &[5, 2], &[-2, -1]).is_ok());
+}
+
+/// A pool that leaves tasks out, repeats others at the same time, and names some that there are not.
+struct Careless;
+
+impl Pool for Careless {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..count).step_by(2).for_each(task));
+            }
+        });
+        task(count);
+        task(usize::MAX);
+    }
+}
+
+/// A pool that catches panics.
+struct Deaf;
+
+impl Pool for Deaf {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        for number in 0..count {
+            let caught = std::panic::AssertUnwindSafe(|| task(number));
+            let _ = std::panic::catch_unwind(caught);
+        }
+    }
+}
+
+/// A sum that panics at an element.
+#[derive(Clone, Copy)]
+struct Panics;
+
+impl Fold<i32> for Panics {
+    type First = i32;
+    type Second = ();
+    type Output = i32;
+    fn start(self) -> (i32, ()) {
+        (0, ())
+    }
+    fn step(self, first: &mut i32, (): &mut (), element: i32, _: u32) {
+        assert_ne!(element, 77);
+        *first += element;
+    }
+    fn merge(self, first: &mut i32, (): &mut (), (other, ()): (i32, ())) {
+        *first += other;
+    }
+    fn finish(self, first: i32, (): (), _: usize) -> i32 {
+        first
+    }
+}
+
+#[test]
+fn no_pool_leaves_results_unwritten() {
+    let data: Vec<i32> = (0..1 << 20).collect();
+    // Tasks of several units, and pieces of one.
+    for dims in [[4096, 256], [8, 131_072]] {
+        let view = View::row_major(&data, &dims).expect("a view");
+        for axis in [0, 1] {
+            let expected = reduce(&view, &[axis], Sum, &Serial).expect("sums");
+            assert_eq!(reduce(&view, &[axis], Sum, &Careless).expect("sums"), expected);
+            assert_eq!(reduce(&view, &[axis], Panics, &Deaf), Err(Error::Unfinished));
+        }
+    }
 }

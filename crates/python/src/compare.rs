@@ -41,7 +41,7 @@ pub(crate) fn diff(
 fn with_text(name: &str, module: &Arc<Verified>) -> Loaded {
     let text = tilewright::print(module, &PrintOptions::default());
     let loaded = text.and_then(|text| tilewright::load_text(name, text));
-    // What text cannot express is compared without it.
+    // A module that text cannot express is compared, too, but no lines of it are shown.
     loaded.unwrap_or_else(|_| Loaded {
         module: module.as_ref().clone(),
         source: Source { name: name.to_owned(), text: Arc::from("") },

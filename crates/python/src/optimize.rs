@@ -19,7 +19,7 @@ pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| plain(Kind::Other, error))
 }
 
-/// What is asked of the optimiser: a dictionary of Python with these keys.
+/// The options of an optimisation: a dictionary of Python with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Optimisation<'py> {

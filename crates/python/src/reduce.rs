@@ -68,7 +68,7 @@ impl Search {
         tilewright::reduce(module, &options, &keep)
     }
 
-    /// Asks Python. What it raises ends the search.
+    /// Asks Python. An exception of the callable ends the search.
     fn keeps(&self, module: &Verified) -> bool {
         let kept = call(|py| {
             py.check_signals()?;
@@ -80,7 +80,7 @@ impl Search {
 
     fn tell(&self, module: &Verified) {
         let Some(progress) = &self.progress else { return };
-        // What it raises ends the search.
+        // An exception of the callable ends the search.
         call(|py| progress.bind(py).call1((Module::from(module.clone()),)).map(drop));
     }
 }

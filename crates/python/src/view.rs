@@ -54,7 +54,7 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// What a picture shows: a dictionary of Python with these keys.
+/// The contents of a picture: a dictionary of Python with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Shown {

@@ -20,7 +20,7 @@ use crate::mlir::{Attribute, Operation, value_of};
 const TILE: i64 = 128;
 const TILE_OF_VECTOR: i64 = 1024;
 
-/// What the call asks for.
+/// The configuration of a call.
 struct Request {
     /// The number of elements that are wanted.
     count: i64,

@@ -76,7 +76,7 @@ const DYNAMIC: &[&str] = &[
     "stablehlo.real_dynamic_slice",
 ];
 
-/// What to do about an operation that is not converted.
+/// The advice to a user whose program has an operation that is not converted.
 fn why_not(name: &str) -> &'static str {
     if DYNAMIC.contains(&name) {
         return UNKNOWN_DIMS;

@@ -17,8 +17,9 @@
 //!
 //! A reshape that splits or merges the dim along which vectors lie takes every vector apart. Here
 //! T lies along the vectors instead, so that the reshape regroups whole vectors. The values are the
-//! same, in other places; `f` is any elementwise ops, reshapes, transposes, broadcasts and reduces.
-//! Whatever else reads or makes a value of the region sees it in its old layout, by a copy.
+//! same, in other places; `f` is any elementwise ops, reshapes, transposes, broadcasts, reduces and
+//! products (`dot`), which read and write either layout. All others that read or make a value of the
+//! region get it in its old layout, by a copy.
 //!
 //! Cost-gated: a minimum cut chooses the cheapest part of the instructions around a reshape, and
 //! the module is weighed with it. Preconditions: arrays are static and row-major; nothing is
@@ -27,7 +28,7 @@
 //!
 //! XLA assigns layouts anew, and removes such copies before it does
 //! (`AlgebraicSimplifierVisitor::HandleCopy` in `xla/hlo/transforms/simplifiers/algebraic_simplifier.cc`),
-//! so there the module is as fast as it was. What `lower` makes of a module keeps its layouts.
+//! so there the module is as fast as it was. Kernels (`tilewright-lower`) keep the layouts.
 
 mod part;
 mod plan;

@@ -76,8 +76,7 @@ impl Network<'_> {
             return;
         };
         let readers = self.readers.get(&(id, dim)).cloned().unwrap_or_default();
-        let operands = |user: InstId| self.by_id.get(&user).map(|one| one.operands.clone());
-        let is_read_within = is_read_within(module, id, member.result, operands);
+        let is_read_within = is_read_within(module, id, member.result, &self.by_id);
         if member.is_leaf(module) {
             // Its own node is on the new side if any reader is.
             self.cut.costs(node, laid, 0.0);

@@ -52,16 +52,16 @@ pub(super) fn turns_tiles(module: &Module, id: InstId, dim: usize) -> bool {
 /// Numbers of dims.
 type Dims = SmallVec<[usize; 6]>;
 
-/// Checks whether all users of a value are these members and read it along the dim along which it
-/// is made.
+/// Checks whether all users of a value are members and read it along the dim along which it is made.
 pub(super) fn is_read_within(
     module: &Module,
     value: InstId,
     along: Option<usize>,
-    member: impl Fn(InstId) -> Option<SmallVec<[Option<usize>; 3]>>,
+    members: &FxHashMap<InstId, &Member>,
 ) -> bool {
     let reads = |Use { user, operand }| {
-        member(user).is_some_and(|dims| dims.get(operand).copied().flatten() == along)
+        let dims = members.get(&user).map(|member| &member.operands);
+        dims.is_some_and(|dims| dims.get(operand).copied().flatten() == along)
     };
     along.is_some() && !module.is_root(value) && module.uses(value).all(reads)
 }
@@ -98,10 +98,11 @@ impl Planner<'_> {
             return index;
         };
         self.laid.insert((id, dim), value);
-        let operands = |user: InstId| self.members.get(&user).map(|one| one.operands.clone());
         if module.shape(id) == self.patch.shape(module, value) {
             self.patch.replace(id, value);
-        } else if !member.is_leaf(module) && !is_read_within(module, id, member.result, operands) {
+        } else if !member.is_leaf(module)
+            && !is_read_within(module, id, member.result, &self.members)
+        {
             let back = self.patch.add(id, Op::Copy, module.shape(id).clone(), [value]);
             self.patch.replace(id, back);
         }

@@ -52,17 +52,22 @@ fn lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {
         let ratio = m.op("divide", &[coefficient, term])?;
         sum = m.op("add", &[sum, ratio])?;
     }
-    let shift = m.number(x, GAMMA + 0.5)?;
-    let t = m.op("add", &[shift, z])?;
-    let log_shift = m.number(x, (GAMMA + 0.5).ln())?;
-    let ratio = m.op("divide", &[z, shift])?;
-    let log = m.op("log_plus_one", &[ratio])?;
-    let log_t = m.op("add", &[log_shift, log])?;
+    let (t, log_t) = shifted(m, x, z)?;
     let ratio = m.op("divide", &[derivative, sum])?;
     let gamma = m.number(x, GAMMA)?;
     let correction = m.op("divide", &[gamma, t])?;
     let sum = m.op("add", &[log_t, ratio])?;
     m.op("subtract", &[sum, correction])
+}
+
+/// `t = z + 15/2` and `log(t) = log(15/2) + log1p(z / (15/2))`.
+fn shifted(m: &mut Maker<'_>, x: Value, z: Value) -> Option<(Value, Value)> {
+    let shift = m.number(x, GAMMA + 0.5)?;
+    let t = m.op("add", &[shift, z])?;
+    let log_shift = m.number(x, (GAMMA + 0.5).ln())?;
+    let ratio = m.op("divide", &[z, shift])?;
+    let log = m.op("log_plus_one", &[ratio])?;
+    Some((t, m.op("add", &[log_shift, log])?))
 }
 
 /// `digamma(1 - x) - pi cot(pi x)`, where `x` is reduced by whole numbers.
@@ -109,12 +114,7 @@ fn log_lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {
         let ratio = m.op("divide", &[coefficient, term])?;
         sum = m.op("add", &[sum, ratio])?;
     }
-    let shift = m.number(x, GAMMA + 0.5)?;
-    let t = m.op("add", &[shift, z])?;
-    let log_shift = m.number(x, (GAMMA + 0.5).ln())?;
-    let ratio = m.op("divide", &[z, shift])?;
-    let log = m.op("log_plus_one", &[ratio])?;
-    let log_t = m.op("add", &[log_shift, log])?;
+    let (t, log_t) = shifted(m, x, z)?;
     let ratio = m.op("divide", &[t, log_t])?;
     let half = m.number(x, 0.5)?;
     let raised = m.op("add", &[z, half])?;

@@ -17,9 +17,9 @@ use maker::Maker;
 /// Computes a function.
 #[derive(Clone, Copy)]
 enum Function {
-    /// Of one value.
+    /// A function of one value.
     Of(fn(&mut Maker<'_>, Value) -> Option<Value>),
-    /// Of two values.
+    /// A function of two values.
     OfTwo(fn(&mut Maker<'_>, Value, Value) -> Option<Value>),
 }
 
