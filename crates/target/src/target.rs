@@ -92,6 +92,10 @@ target! {
     /// Cycles per element that a sum takes longer for being added up in a 16-bit float
     /// type and not in f32.
     narrow_sum_cycles: f64 = Rule::Cost;
+    /// Cycles per element of a reduction that is computed one element after the other, without
+    /// vectors: the place of a maximum along a long dim. Other reductions that the backend
+    /// vectorises badly take a part of it.
+    scalar_reduce_cycles: f64 = Rule::Cost;
     /// Cycles per vector of a broadcast along the lanes of a value that is not stored but
     /// recomputed for every element of the result.
     recompute_cycles: f64 = Rule::Cost;

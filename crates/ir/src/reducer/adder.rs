@@ -1,10 +1,10 @@
 //! The computation that adds two scalars of a type.
 
 use super::Monoid;
+use super::scalar_computation::{parameters, scalar_computation};
 use crate::edit::{EditError, Position};
 use crate::entity::CompId;
 use crate::module::Module;
-use crate::ops::shaping::ParameterAttrs;
 use crate::ops::{Op, Opcode};
 use crate::types::element::ElementType;
 use crate::types::shape::Shape;
@@ -31,23 +31,11 @@ fn add(
     element_type: ElementType,
     caller: CompId,
 ) -> Result<CompId, EditError> {
-    let is_taken = |name: &str| {
-        let mut computations = module.computations().iter();
-        computations.any(|&id| module.computation(id).name() == name)
-    };
-    let stem = format!("add_{element_type}");
-    let mut names =
-        std::iter::once(stem.clone()).chain((1u64..).map(|number| format!("{stem}.{number}")));
-    let name = names.find(|name| !is_taken(name)).unwrap_or_default();
-    let id = module.add_computation_before(name, caller);
-    let scalar = Shape::scalar(element_type);
-    let mut add = |op: Op, operands: &[_]| {
-        let name = module.fresh_name(op.opcode().name());
-        module.insert(Position::End(id), op, scalar.clone(), operands, name)
-    };
-    let parameter = |number| Op::Parameter(Box::new(ParameterAttrs { number }));
-    let operands = [add(parameter(0), &[])?, add(parameter(1), &[])?];
-    let sum = add(Op::Add, &operands)?;
+    let id = scalar_computation(module, &format!("add_{element_type}"), caller);
+    let operands = parameters(module, id, &[element_type; 2])?;
+    let name = module.fresh_name(Opcode::Add.name());
+    let shape = Shape::scalar(element_type);
+    let sum = module.insert(Position::End(id), Op::Add, shape, &operands, name)?;
     module.set_root(sum)?;
     Ok(id)
 }

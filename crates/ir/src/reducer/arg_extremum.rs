@@ -72,7 +72,7 @@ impl Relation {
 /// value and, among equal values, the one with the least (or greatest) index. Pairs whose value
 /// is NaN come before (or after) all others. The order of operands may decide which index is
 /// kept of two NaN pairs, and which sign of two zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArgExtremum {
     /// The type of the values and the type of the indices.
     pub element_types: [ElementType; 2],

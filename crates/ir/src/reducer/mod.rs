@@ -6,6 +6,8 @@
 mod adder;
 mod arg_extremum;
 mod monoid;
+mod scalar_computation;
+mod total_extremum;
 
 use smallvec::SmallVec;
 

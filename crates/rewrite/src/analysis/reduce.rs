@@ -3,12 +3,13 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
+use tilewright_ir::ops::dims::WindowDim;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ReshapeAttrs;
 use tilewright_ir::ops::window::ReduceWindowAttrs;
 use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{
-    ArrayShape, CompId, Dims, InstId, Layout, Literal, Module, Op, Patch, Shape, Value,
+    ArrayShape, CompId, Dims, ElementType, InstId, Layout, Literal, Module, Op, Patch, Shape, Value,
 };
 
 use super::digits::{Digits, ReducePlan, WindowPlan};
@@ -120,7 +121,7 @@ impl MonoidReduce {
             let first = stages.reduce(dims, result, sources, &firsts, patch);
             values = stages.apart(first, result, patch);
         }
-        let value = stages.window(&plan, &values, &self.inits(module), patch);
+        let value = stages.window(&plan.window, &plan.result, &values, &self.inits(module), patch);
         if stages.shape(&plan.result) == *stages.result {
             return Some(value);
         }
@@ -130,12 +131,14 @@ impl MonoidReduce {
         stages.together(&values, patch)
     }
 
-    fn stages<'a>(&self, module: &'a Module) -> Option<Stages<'a>> {
+    /// The stages that could replace the reduce, by its own computation.
+    pub(crate) fn stages<'a>(&self, module: &'a Module) -> Option<Stages<'a>> {
         let Op::Reduce(attrs) = module.op(self.id) else { return None };
         Some(Stages { id: self.id, to_apply: attrs.to_apply, result: module.shape(self.id) })
     }
 
-    fn inits(&self, module: &Module) -> SmallVec<[Value; 2]> {
+    /// The inits of the reduce.
+    pub(crate) fn inits(&self, module: &Module) -> SmallVec<[Value; 2]> {
         let operands = module.operands(self.id);
         operands.split_at(operands.len() / 2).1.iter().map(|&init| Value::Old(init)).collect()
     }
@@ -143,7 +146,7 @@ impl MonoidReduce {
     /// The inits of the first stage, added to `patch` if they are not the reduce's own. The own
     /// init is applied once, by the last stage, unless applying it twice changes nothing. `None`,
     /// and nothing added, if a monoid's identity has no literal.
-    fn first_inits(
+    pub(crate) fn first_inits(
         &self,
         module: &Module,
         is_last: bool,
@@ -172,16 +175,18 @@ impl MonoidReduce {
 }
 
 /// The plan of a reduce in stages, under construction.
-struct Stages<'a> {
+pub(crate) struct Stages<'a> {
     /// The reduce that the stages replace.
-    id: InstId,
-    to_apply: CompId,
-    /// Its shape: an array, or a tuple of arrays of the same dims.
-    result: &'a Shape,
+    pub(crate) id: InstId,
+    /// The computation that the stages reduce by.
+    pub(crate) to_apply: CompId,
+    /// The shape of the reduce: an array, or a tuple of arrays of the same dims.
+    pub(crate) result: &'a Shape,
 }
 
 impl Stages<'_> {
-    fn reduce(
+    /// Adds a reduce of these dims of arrays; the result has the dims `result`.
+    pub(crate) fn reduce(
         &self,
         dims: &[usize],
         result: &[i64],
@@ -195,17 +200,19 @@ impl Stages<'_> {
         patch.add(self.id, op, self.shape(result), arrays)
     }
 
-    fn window(
+    /// Adds a window that moves over arrays; the result has the dims `result`.
+    pub(crate) fn window(
         &self,
-        plan: &WindowPlan,
+        window: &[WindowDim],
+        result: &[i64],
         arrays: &[Value],
         inits: &[Value],
         patch: &mut Patch,
     ) -> Value {
-        let window = plan.window.iter().copied().collect();
+        let window = window.iter().copied().collect();
         let op = Op::ReduceWindow(Box::new(ReduceWindowAttrs { window, to_apply: self.to_apply }));
         let arrays = arrays.iter().chain(inits).copied();
-        patch.add(self.id, op, self.shape(&plan.result), arrays)
+        patch.add(self.id, op, self.shape(result), arrays)
     }
 
     /// Reshapes arrays that have the result's types to other dims.
@@ -216,7 +223,12 @@ impl Stages<'_> {
     }
 
     /// The arrays of a stage's value, each with these dims.
-    fn apart(&self, value: Value, dims: &[i64], patch: &mut Patch) -> SmallVec<[Value; 2]> {
+    pub(crate) fn apart(
+        &self,
+        value: Value,
+        dims: &[i64],
+        patch: &mut Patch,
+    ) -> SmallVec<[Value; 2]> {
         if self.result.as_tuple().is_none() {
             return [value].into_iter().collect();
         }
@@ -228,7 +240,7 @@ impl Stages<'_> {
     }
 
     /// The value of the reduce's shape that consists of these arrays.
-    fn together(&self, values: &[Value], patch: &mut Patch) -> Option<Value> {
+    pub(crate) fn together(&self, values: &[Value], patch: &mut Patch) -> Option<Value> {
         match (self.result, values) {
             (Shape::Tuple(_), _) => {
                 let values = values.iter().copied();
@@ -292,4 +304,10 @@ pub fn reshape_op() -> Op {
 pub fn shape_like(like: &ArrayShape, dims: &[i64]) -> Shape {
     let layout = like.layout.as_ref().map(|_| Layout::descending(dims.len()));
     ArrayShape::new(like.element_type, dims.iter().copied()).with_layout(layout).into()
+}
+
+/// The same array with elements of another type.
+pub fn of_type(array: &ArrayShape, element_type: ElementType) -> ArrayShape {
+    let dims = array.dims().iter().copied();
+    ArrayShape::new(element_type, dims).with_layout(array.layout.clone())
 }

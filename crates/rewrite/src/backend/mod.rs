@@ -3,4 +3,5 @@
 
 pub mod cluster_sibling_reductions;
 pub mod rematerialize;
+pub mod staged_reduce;
 pub mod widen_accumulation;

@@ -22,10 +22,10 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::reducer::{Monoid, adder};
 use tilewright_ir::{
-    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
+    CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value,
 };
 
-use crate::analysis::reduce::MonoidReduce;
+use crate::analysis::reduce::{MonoidReduce, of_type};
 use crate::cost::narrow_sum;
 use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
@@ -111,7 +111,7 @@ fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
     };
     let mut patch = Patch::new();
     let mut converted = |value: Value, shape: Shape| patch.add(id, Op::Convert, shape, [value]);
-    let wide = |of: InstId| Some(Shape::from(widened(module.array_shape(of)?)));
+    let wide = |of: InstId| Some(Shape::from(of_type(module.array_shape(of)?, WIDE.element_type)));
     let operands =
         [converted(Value::Old(array), wide(array)?), converted(Value::Old(init), wide(init)?)];
     let to_apply = by.unwrap_or(attrs.to_apply);
@@ -126,9 +126,4 @@ fn plan(module: &Module, id: InstId, by: Option<CompId>) -> Option<Attempt> {
         done: format!("added up {shape} in f32"),
         would: format!("adding up {shape} in f32"),
     })
-}
-
-fn widened(shape: &ArrayShape) -> ArrayShape {
-    let dims = shape.dims().iter().copied();
-    ArrayShape::new(WIDE.element_type, dims).with_layout(shape.layout.clone())
 }

@@ -20,6 +20,7 @@ mod memory;
 mod module;
 mod readers;
 mod ready;
+pub mod reduce_speed;
 mod residency;
 mod roles;
 pub(crate) mod shared;
@@ -163,6 +164,7 @@ impl<'m> CostModel<'m> {
         match op.opcode() {
             Opcode::Broadcast | Opcode::Iota => true,
             Opcode::Constant => is_one(result),
+            Opcode::Slice => self.has_scalar_reduces(),
             Opcode::Reshape => {
                 let operand = operands.first();
                 operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
@@ -198,6 +200,10 @@ impl<'m> CostModel<'m> {
             }
             Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
             // Rows that are left out are not loaded.
+            Op::Slice(_) if self.fuses(op, result.shape, operands) => {
+                let stored = operands.iter().any(|operand| !operand.fused);
+                if stored { self.load(result) } else { Cost::default() }
+            }
             Op::Slice(_) => {
                 let mut cost = self.fused_stored(operands);
                 cost += self.load(result);
@@ -259,7 +265,7 @@ impl<'m> CostModel<'m> {
     }
 
     /// Computes the same cost as [`Self::instruction`], plus the extra time of a sum in a 16-bit
-    /// type. The op's computation is one of the module's.
+    /// type and of a reduction that is not vectorised. The op's computation is one of the module's.
     pub fn in_module(
         &self,
         module: &Module,
@@ -274,6 +280,7 @@ impl<'m> CostModel<'m> {
             let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
             cost.cycles += as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles;
         }
+        cost += self.scalar_reduce(module, op, operands);
         cost
     }
 

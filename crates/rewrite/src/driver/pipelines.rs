@@ -67,6 +67,7 @@ const COST_GATED: &[&[&str]] = &[
     &["layout-of-region"],
     &["rematerialize"],
     &["local-sums"],
+    &["staged-reduce"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

@@ -3,6 +3,7 @@
 use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
 use crate::backend::rematerialize::Rematerialize;
+use crate::backend::staged_reduce::StagedReduce;
 use crate::backend::widen_accumulation::WidenAccumulation;
 use crate::canonicalize::algebra::ALGEBRA;
 use crate::canonicalize::batch_norm::BatchNorm;
@@ -66,6 +67,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &ReshapeOutOfLoop,
     &ReshapeOutOfRegion,
     &ShiftedMoments,
+    &StagedReduce,
     &TRANSPOSE,
     &TupleSimplify,
     &UnitDims,

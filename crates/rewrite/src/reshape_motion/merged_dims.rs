@@ -61,7 +61,7 @@ impl Pass for MergedDims {
 }
 
 /// Checks whether a module runs on several devices, each with a part of the arrays.
-fn is_partitioned(module: &Module) -> bool {
+pub(crate) fn is_partitioned(module: &Module) -> bool {
     let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
     module.header.num_partitions.is_some_and(|count| count > 1)
         || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))

@@ -1,0 +1,339 @@
+//! Plans the instructions of a reduction in steps.
+
+use smallvec::{SmallVec, smallvec};
+use tilewright_ir::ops::dims::{SliceDim, WindowDim};
+use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
+use tilewright_ir::{CompId, Dims, ElementType, Module, Op, Patch, Shape, Value};
+
+use super::lift::Lift;
+use super::steps::{By, Step, after};
+use crate::analysis::reduce::{
+    MonoidReduce, Stages, of_type, reduced_arrays, reshape_op, shape_like,
+};
+use crate::cost::CostModel;
+use crate::cost::reduce_speed::{Axes, Axis, ROWS, ReduceEngine};
+
+/// Fewer rows than this are reduced together, whatever their number.
+const LEAST_ROWS: i64 = 1 << 10;
+
+/// A reduction of which some steps are planned.
+pub(super) struct Line<'a> {
+    module: &'a Module,
+    model: CostModel<'a>,
+    reduce: &'a MonoidReduce,
+    stages: Stages<'a>,
+    patch: Patch,
+    /// The arrays that remain.
+    values: SmallVec<[Value; 2]>,
+    axes: Axes,
+}
+
+impl<'a> Line<'a> {
+    /// Begins at the arrays that a reduce reduces, by the computation `by`. The steps compute in
+    /// the types of `shape`.
+    pub(super) fn new(
+        module: &'a Module,
+        model: CostModel<'a>,
+        reduce: &'a MonoidReduce,
+        by: CompId,
+        axes: Axes,
+        shape: &'a Shape,
+    ) -> Option<Self> {
+        let values = reduced_arrays(module, reduce.id).iter().map(|&id| Value::Old(id)).collect();
+        let stages = Stages { to_apply: by, result: shape, ..reduce.stages(module)? };
+        Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes })
+    }
+
+    /// Plans all steps and returns the edits. `None` if a step has no form.
+    pub(super) fn all(mut self, steps: &[Step]) -> Option<Patch> {
+        self.values = self.converted(self.values.clone());
+        for (number, &step) in steps.iter().enumerate() {
+            let is_last = number + 1 == steps.len();
+            match step {
+                Step::Fold { axis, slices, by } => self.fold((axis, slices, by), is_last)?,
+                Step::Columns => self.columns(is_last)?,
+                Step::Rest => self.rest()?,
+            }
+            self.axes = after(&self.axes, step);
+        }
+        self.stages.result = self.module.shape(self.reduce.id);
+        let leaves = self.stages.result.leaves();
+        let dims = leaves.first()?.as_array()?.dims().to_vec();
+        self.reshape(&dims);
+        self.values = self.converted(self.values.clone());
+        let value = self.stages.together(&self.values, &mut self.patch)?;
+        self.patch.replace(self.reduce.id, value);
+        Some(self.patch)
+    }
+
+    /// Converts values to the types of the stages.
+    fn converted(&mut self, values: SmallVec<[Value; 2]>) -> SmallVec<[Value; 2]> {
+        let leaves = self.stages.result.leaves();
+        let types = leaves.iter().filter_map(|leaf| Some(leaf.as_array()?.element_type));
+        let one = |(value, element_type): (Value, ElementType)| {
+            let shape = self.patch.shape(self.module, value).as_array();
+            match shape.filter(|shape| shape.element_type != element_type).cloned() {
+                Some(shape) => {
+                    let shape = of_type(&shape, element_type).into();
+                    self.patch.add(self.reduce.id, Op::Convert, shape, [value])
+                }
+                None => value,
+            }
+        };
+        values.into_iter().zip(types).map(one).collect()
+    }
+
+    /// The inits of a step; the last one applies those of the reduce.
+    fn inits(&mut self, is_last: bool) -> Option<SmallVec<[Value; 2]>> {
+        let inits = self.reduce.first_inits(self.module, is_last, &mut self.patch)?;
+        Some(self.converted(inits))
+    }
+
+    /// Returns the number of elements around an axis, along it and within it.
+    fn around(&self, axis: usize) -> Option<[i64; 3]> {
+        let product = |axes: &[Axis]| {
+            let lens = axes.iter().map(|axis| axis.len);
+            lens.fold(1i64, i64::saturating_mul)
+        };
+        let len = self.axes.get(axis)?.len;
+        Some([product(&self.axes[..axis]), len, product(&self.axes[axis + 1..])])
+    }
+
+    fn fold(&mut self, (axis, slices, by): (usize, i64, By), is_last: bool) -> Option<()> {
+        let [before, len, within] = self.around(axis)?;
+        let left = len / slices;
+        let rest = len - left * slices;
+        let side = left.checked_mul(within)?;
+        let odd = before % ROWS;
+        if self.engine() == Some(ReduceEngine::Pairs)
+            && (side, rest) == (1, 0)
+            && odd != 0
+            && before > LEAST_ROWS
+        {
+            return self.odd_rows([before - odd, odd, len]);
+        }
+        let (at, whole) = around_one(before, len, within);
+        let mut rests = None;
+        if rest > 0 {
+            if self.is_library() && self.values.iter().any(|&value| self.is_computed(value)) {
+                return None;
+            }
+            self.reshape(&whole);
+            let all = self.values.clone();
+            rests = Some(self.sliced(&all, at, [left * slices, rest]));
+            self.values = self.sliced(&all, at, [0, left * slices]);
+        }
+        let (at, folded) = around_one(before, slices, side);
+        self.regroup(&folded)?;
+        let inits = self.inits(is_last)?;
+        match by {
+            By::Reduce => {
+                let kept = folded.iter().enumerate().filter(|&(dim, _)| dim != at);
+                let dims: Dims = kept.map(|(_, &len)| len).collect();
+                let made = self.stages.reduce(&[at], &dims, &self.values, &inits, &mut self.patch);
+                self.values = self.stages.apart(made, &dims, &mut self.patch);
+            }
+            By::Window => {
+                let mut dims = folded.clone();
+                dims[at] = 1;
+                let size = |dim| if dim == at { slices } else { 1 };
+                let window: Vec<WindowDim> = (0..folded.len())
+                    .map(|dim| WindowDim { stride: size(dim), ..WindowDim::new(size(dim)) })
+                    .collect();
+                let made =
+                    self.stages.window(&window, &dims, &self.values, &inits, &mut self.patch);
+                self.values = self.stages.apart(made, &dims, &mut self.patch);
+            }
+        }
+        if let Some(rests) = rests {
+            let mut dims = whole;
+            dims[at] = left;
+            self.reshape(&dims);
+            self.values = self.joined(&rests, at);
+        }
+        Some(())
+    }
+
+    fn engine(&self) -> Option<ReduceEngine> {
+        ReduceEngine::of(&self.reduce.reducer)
+    }
+
+    /// Checks whether a value is computed where it is used.
+    fn is_computed(&self, value: Value) -> bool {
+        matches!(value, Value::Old(id) if self.model.is_fused(self.module, id))
+    }
+
+    fn is_library(&self) -> bool {
+        self.engine() == Some(ReduceEngine::Library)
+    }
+
+    /// Gives the arrays other dims for a step. What computes an array is computed in those dims,
+    /// where it can be; the library takes it along only then.
+    fn regroup(&mut self, dims: &[i64]) -> Option<()> {
+        let is_library = self.is_library();
+        let mut values = std::mem::take(&mut self.values);
+        for value in &mut values {
+            let id = match *value {
+                Value::Old(id) if self.is_computed(*value) => id,
+                other => {
+                    *value = self.reshaped(other, dims);
+                    continue;
+                }
+            };
+            let planned = self.patch.clone();
+            let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims, is_library);
+            match lift.value(Value::Old(id), &mut self.patch) {
+                Some(lifted) => *value = lifted,
+                None if is_library => return None,
+                None => {
+                    self.patch = planned;
+                    *value = self.reshaped(*value, dims);
+                }
+            }
+        }
+        self.values = values;
+        Some(())
+    }
+
+    /// Reduces so many rows of so many elements, and the rest of them for itself.
+    fn odd_rows(&mut self, [most, odd, len]: [i64; 3]) -> Option<()> {
+        self.reshape(&[most + odd, len]);
+        let all = std::mem::take(&mut self.values);
+        let mut parts = Vec::new();
+        for (start, rows) in [(0, most), (most, odd)] {
+            let arrays = self.sliced(&all, 0, [start, rows]);
+            let inits = self.inits(true)?;
+            let made = self.stages.reduce(&[1], &[rows], &arrays, &inits, &mut self.patch);
+            parts.push(self.stages.apart(made, &[rows], &mut self.patch));
+        }
+        let [main, rest] = <[_; 2]>::try_from(parts).ok()?;
+        self.values = main;
+        self.values = self.joined(&rest, 0);
+        Some(())
+    }
+
+    /// Combines the columns of the innermost axis, neighbours first.
+    fn columns(&mut self, is_last: bool) -> Option<()> {
+        let [before, len, _] = self.around(self.axes.len().checked_sub(1)?)?;
+        let op = self.reduce.reducer.monoid()?.op()?;
+        self.reshape(&[before, len]);
+        let &[all] = self.values.as_slice() else { return None };
+        let shape = self.like(all, &[before, 1])?;
+        let id = self.reduce.id;
+        let rows = SliceDim::new(0, before);
+        let mut columns: Vec<Value> = (0..len)
+            .map(|column| {
+                let slice = smallvec![rows, SliceDim::new(column, column + 1)];
+                let op = Op::Slice(Box::new(SliceAttrs { slice }));
+                self.patch.add(id, op, shape.clone(), [all])
+            })
+            .collect();
+        while columns.len() > 1 {
+            let pairs = columns.chunks(2);
+            columns = pairs
+                .map(|pair| match *pair {
+                    [one, other] => self.patch.add(id, op.clone(), shape.clone(), [one, other]),
+                    _ => pair[0],
+                })
+                .collect();
+        }
+        let &[mut column] = columns.as_slice() else { return None };
+        if is_last && self.init_counts() {
+            let &[init] = self.reduce.inits(self.module).as_slice() else { return None };
+            let broadcast = Op::Broadcast(Box::default());
+            let everywhere = self.patch.add(id, broadcast, shape.clone(), [init]);
+            column = self.patch.add(id, op, shape, [column, everywhere]);
+        }
+        self.values = smallvec![column];
+        Some(())
+    }
+
+    /// Checks whether the init of the reduce may change a value, be it `-0.0` to `0.0`.
+    fn init_counts(&self) -> bool {
+        let Some(monoid) = self.reduce.reducer.monoid() else { return true };
+        let operands = self.module.operands(self.reduce.id);
+        let init = operands.last().and_then(|&init| self.module.constant(init));
+        monoid.rounds() || !init.is_some_and(|value| monoid.is_neutral(value))
+    }
+
+    /// Reduces all that remains at once.
+    fn rest(&mut self) -> Option<()> {
+        let dims: Vec<i64> = self.axes.iter().map(|axis| axis.len).collect();
+        self.reshape(&dims);
+        let all = self.axes.iter().enumerate();
+        let reduced: Vec<usize> = all.filter(|(_, a)| a.reduced).map(|(dim, _)| dim).collect();
+        let kept: Vec<i64> = self.axes.iter().filter(|a| !a.reduced).map(|a| a.len).collect();
+        let inits = self.inits(true)?;
+        let made = self.stages.reduce(&reduced, &kept, &self.values, &inits, &mut self.patch);
+        self.values = self.stages.apart(made, &kept, &mut self.patch);
+        Some(())
+    }
+
+    fn like(&self, value: Value, dims: &[i64]) -> Option<Shape> {
+        Some(shape_like(self.patch.shape(self.module, value).as_array()?, dims))
+    }
+
+    /// Reshapes all arrays that have other dims.
+    fn reshape(&mut self, dims: &[i64]) {
+        let mut values = std::mem::take(&mut self.values);
+        for value in &mut values {
+            *value = self.reshaped(*value, dims);
+        }
+        self.values = values;
+    }
+
+    fn reshaped(&mut self, value: Value, dims: &[i64]) -> Value {
+        let shape = self.patch.shape(self.module, value);
+        match shape.as_array() {
+            Some(array) if array.dims() != dims => {
+                let shape = shape_like(array, dims);
+                self.patch.add(self.reduce.id, reshape_op(), shape, [value])
+            }
+            _ => value,
+        }
+    }
+
+    /// Takes so many indices of a dim of arrays, from the first one on.
+    fn sliced(
+        &mut self,
+        values: &[Value],
+        dim: usize,
+        [first, len]: [i64; 2],
+    ) -> SmallVec<[Value; 2]> {
+        let one = |&value: &Value| {
+            let array = self.patch.shape(self.module, value).as_array()?;
+            let mut slice: SmallVec<[SliceDim; 4]> =
+                array.dims().iter().map(|&len| SliceDim::new(0, len)).collect();
+            *slice.get_mut(dim)? = SliceDim::new(first, first + len);
+            let dims: Dims = slice.iter().map(|range| range.limit - range.start).collect();
+            let shape = shape_like(array, &dims);
+            let op = Op::Slice(Box::new(SliceAttrs { slice }));
+            Some(self.patch.add(self.reduce.id, op, shape, [value]))
+        };
+        values.iter().filter_map(one).collect()
+    }
+
+    /// Joins the arrays with others along a dim.
+    fn joined(&mut self, others: &[Value], dim: usize) -> SmallVec<[Value; 2]> {
+        let values = std::mem::take(&mut self.values);
+        let one = |(&value, &other): (&Value, &Value)| {
+            let array = self.patch.shape(self.module, value).as_array()?;
+            let mut dims: Dims = array.dims().iter().copied().collect();
+            let more = self.patch.shape(self.module, other).as_array()?;
+            *dims.get_mut(dim)? += more.dims().get(dim)?;
+            let shape = shape_like(array, &dims);
+            let dimensions = smallvec![i64::try_from(dim).ok()?];
+            let op = Op::Concatenate(Box::new(ConcatenateAttrs { dimensions }));
+            Some(self.patch.add(self.reduce.id, op, shape, [value, other]))
+        };
+        values.iter().zip(others).filter_map(one).collect()
+    }
+}
+
+/// Returns the dims of an array with so many elements around and within a dim, without those of
+/// size 1, and the number of that dim.
+fn around_one(before: i64, len: i64, within: i64) -> (usize, Dims) {
+    let outer = (before > 1).then_some(before);
+    let inner = (within > 1).then_some(within);
+    (usize::from(outer.is_some()), outer.into_iter().chain([len]).chain(inner).collect())
+}

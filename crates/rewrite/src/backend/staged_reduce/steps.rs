@@ -1,0 +1,148 @@
+//! The steps in which a reduction is computed, from its axes alone.
+
+use smallvec::SmallVec;
+use tilewright_ir::reducer::{Monoid, Reducer};
+use tilewright_ir::{ElementType, Opcode};
+
+use crate::cost::reduce_speed::{
+    Axes, Axis, ReduceEngine, UNROLLED, has_odd_rows, is_short, merged,
+};
+
+/// A step of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Combine the elements of an axis that lie `len / slices` apart, `slices` of each. What
+    /// remains beside whole slices waits for the next step.
+    Fold {
+        /// The number of the axis.
+        axis: usize,
+        /// The number of slices that become one.
+        slices: i64,
+        /// The op that combines them.
+        by: By,
+    },
+    /// Combine the elements along the innermost axis, which is taken apart into columns.
+    Columns,
+    /// Reduce all that remains.
+    Rest,
+}
+
+/// The op of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// A reduce, which is fused with what computes its operand.
+    Reduce,
+    /// A window, which is not fused with the step before.
+    Window,
+}
+
+/// The slices that a step combines: as many as registers hold at once.
+const SLICES: i64 = 8;
+/// The elements of an innermost loop that a library computes well, and the slices that such a step
+/// leaves at least: without these, XLA takes the step for the reduce that it came from.
+const WIDE: i64 = 64;
+const LEFT: i64 = 4;
+/// The least slices that are worth a step of the library.
+const LEAST_SLICES: i64 = 8;
+
+/// The elements that are reduced at once, in whichever way: a step more would take as long.
+const SMALL: i64 = 4096;
+
+pub(super) type Steps = SmallVec<[Step; 8]>;
+
+/// Returns the steps for a reduction of these axes; `None` if it is best as it is.
+pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -> Option<Steps> {
+    match ReduceEngine::of(reducer)? {
+        ReduceEngine::Pairs => {
+            let is_long = axes.iter().any(|axis| axis.reduced && axis.len > UNROLLED);
+            let is_slow = is_long || has_odd_rows(axes);
+            is_slow.then(|| folds(axes, |_| By::Reduce))
+        }
+        ReduceEngine::Loops => {
+            let first = |step| if step == 0 { By::Reduce } else { By::Window };
+            let steps = folds(axes, first);
+            (steps.len() > 1).then_some(steps)
+        }
+        ReduceEngine::Library => library(reducer.monoid()?, element_type, axes),
+    }
+}
+
+/// Returns the axes after a step.
+pub(super) fn after(axes: &Axes, step: Step) -> Axes {
+    let mut left = axes.clone();
+    match step {
+        Step::Fold { axis, slices, .. } => {
+            if let Some(axis) = left.get_mut(axis) {
+                axis.len = axis.len / slices.max(1) + axis.len % slices.max(1);
+            }
+        }
+        Step::Columns => {
+            left.pop();
+        }
+        Step::Rest => left.retain(|axis| !axis.reduced),
+    }
+    merged(left.into_iter().filter(|axis| axis.len > 1 || !axis.reduced))
+}
+
+/// Returns steps that fold one axis after the other, the outermost first: what lies inside of it
+/// stays side by side.
+fn folds(axes: &Axes, by: impl Fn(usize) -> By) -> Steps {
+    let mut left = axes.clone();
+    let mut steps = Steps::new();
+    loop {
+        let elements = left.iter().fold(1i64, |all, axis| all.saturating_mul(axis.len));
+        if !steps.is_empty() && elements <= SMALL && left.iter().any(|axis| axis.reduced) {
+            steps.push(Step::Rest);
+            return steps;
+        }
+        let reduced = |(_, axis): &(usize, &Axis)| axis.reduced;
+        let mut all = left.iter().enumerate().filter(reduced);
+        let long = all.clone().find(|(_, axis)| axis.len > UNROLLED);
+        let Some((axis, &Axis { len, .. })) = long.or_else(|| all.next()) else { return steps };
+        let slices = if len > UNROLLED { divisor(len) } else { len };
+        let step = Step::Fold { axis, slices, by: by(steps.len()) };
+        steps.push(step);
+        left = after(&left, step);
+    }
+}
+
+/// Returns the number of slices for an axis: one that divides it, if there is one near.
+fn divisor(len: i64) -> i64 {
+    (SLICES..=UNROLLED).find(|slices| len % slices == 0).unwrap_or(SLICES)
+}
+
+/// Returns the steps for a library that is slow where the innermost axis is short.
+fn library(monoid: Monoid, element_type: ElementType, axes: &Axes) -> Option<Steps> {
+    let innermost = axes.last().copied().filter(|&axis| is_short(axis, element_type))?;
+    if let Some(wide) = widest(axes) {
+        return Some(Steps::from_slice(&[wide, Step::Rest]));
+    }
+    let columns = innermost.reduced && innermost.len <= most_columns(monoid, element_type);
+    let rest = axes.iter().filter(|axis| axis.reduced).count() > 1;
+    columns.then(|| {
+        let steps = [Step::Columns, Step::Rest];
+        Steps::from_slice(if rest { &steps } else { &steps[..1] })
+    })
+}
+
+/// Returns the step that folds the longest axis that lies around others, so that what it leaves is
+/// wide.
+fn widest(axes: &Axes) -> Option<Step> {
+    let (_, outer) = axes.split_last()?;
+    let reduced = outer.iter().enumerate().filter(|(_, axis)| axis.reduced);
+    let (axis, &Axis { len, .. }) = reduced.max_by_key(|(_, axis)| axis.len)?;
+    let inside = axes[axis + 1..].iter().fold(1i64, |all, axis| all.saturating_mul(axis.len));
+    let least = LEFT.max(WIDE.div_euclid(inside) + i64::from(WIDE % inside > 0));
+    let left = (least..=least * 4).find(|left| len % left == 0).unwrap_or(least);
+    let slices = len / left;
+    (slices >= LEAST_SLICES).then_some(Step::Fold { axis, slices, by: By::Reduce })
+}
+
+/// The most columns that are combined one by one. Extrema take an instruction more for NaN.
+fn most_columns(monoid: Monoid, element_type: ElementType) -> i64 {
+    match (monoid.opcode, element_type) {
+        (_, ElementType::BF16) => 2,
+        (Opcode::Add, _) => 8,
+        _ => 4,
+    }
+}

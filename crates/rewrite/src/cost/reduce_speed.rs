@@ -1,0 +1,165 @@
+//! Which reductions XLA:CPU computes without vectors, and what that costs.
+//!
+//! XLA:CPU has three ways. Sums and extrema of most floats are left to a library
+//! (`xla/backends/cpu/ynn_support.cc`), which is fast unless its innermost loop is shorter than a
+//! vector. Other reductions of one array are loops that LLVM vectorises if they reduce one dim.
+//! Pairs (a maximum and its place, two sums at once) are loops that LLVM vectorises if the reduced
+//! dim is so short that it is unrolled. The figures are parts of the target's
+//! `scalar_reduce_cycles`; `benches/reduce_peer.py` measures them.
+
+use smallvec::SmallVec;
+use tilewright_ir::reducer::{Monoid, Reducer};
+use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode};
+
+use super::{Cost, CostModel, Operand, as_f64};
+use crate::analysis::reduce::is_plain;
+
+/// The way in which XLA:CPU computes a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReduceEngine {
+    /// A sum or an extremum of floats, by the library.
+    Library,
+    /// Another reduction of one array.
+    Loops,
+    /// Several arrays at once.
+    Pairs,
+}
+
+/// The longest reduced dim of pairs that is unrolled, and so vectorised along kept dims.
+pub const UNROLLED: i64 = 16;
+/// The bytes of a vector.
+const VECTOR_BITS: i64 = 256;
+/// XLA:CPU divides reductions of longer dims in two, and stores what it would have computed in
+/// place for one (`TreeReductionRewriter`).
+const TREE: i64 = 32;
+/// The part of `scalar_reduce_cycles` that starting on a run of elements takes which is shorter
+/// than a vector.
+const SHORT_RUN: f64 = 0.4;
+/// The part that an element of a reduction takes along several dims that are nested loops.
+const NEST: f64 = 0.13;
+
+/// The part that an element of pairs takes in short rows whose number is no multiple of
+/// [`ROWS`].
+const ODD_ROWS: f64 = 0.3;
+/// LLVM reduces so many short rows at a time, or one.
+pub const ROWS: i64 = 8;
+
+/// Adjacent dims of an array that are all kept or all reduced, as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The number of indices, more than 1.
+    pub len: i64,
+    /// Whether it is reduced.
+    pub reduced: bool,
+}
+
+/// The axes of an array, outermost first.
+pub type Axes = SmallVec<[Axis; 6]>;
+
+/// Returns the axes of a row-major array of which `dims` are reduced. `None` if it has no elements
+/// or a size overflows.
+pub fn axes_of(array: &ArrayShape, dims: &[i64]) -> Option<Axes> {
+    array.num_elements().filter(|&elements| elements > 0 && is_plain(array))?;
+    let all = (0i64..).zip(array.dims()).filter(|&(_, &len)| len > 1);
+    Some(merged(all.map(|(dim, &len)| Axis { len, reduced: dims.contains(&dim) })))
+}
+
+/// Merges neighbours that are both kept or both reduced.
+pub fn merged(axes: impl Iterator<Item = Axis>) -> Axes {
+    let mut merged = Axes::new();
+    for axis in axes {
+        match merged.last_mut() {
+            Some(Axis { len, reduced }) if *reduced == axis.reduced => {
+                *len = len.saturating_mul(axis.len);
+            }
+            _ => merged.push(axis),
+        }
+    }
+    merged
+}
+
+impl ReduceEngine {
+    /// Returns the way in which a reducer is computed; `None` if nobody measured it.
+    pub fn of(reducer: &Reducer) -> Option<Self> {
+        use ElementType::{BF16, F32, F64, Pred, S32, S64, U32, U64};
+        let Some(Monoid { opcode, element_type }) = reducer.monoid() else {
+            return Some(Self::Pairs);
+        };
+        let is_extremum = matches!(opcode, Opcode::Maximum | Opcode::Minimum);
+        match element_type {
+            F32 | F64 if is_extremum || opcode == Opcode::Add => Some(Self::Library),
+            BF16 if is_extremum => Some(Self::Library),
+            F32 | F64 | S32 | S64 | U32 | U64 | Pred => Some(Self::Loops),
+            _ => None,
+        }
+    }
+}
+
+/// Checks whether elements side by side along the innermost axis fill less than a vector.
+pub fn is_short(innermost: Axis, element_type: ElementType) -> bool {
+    innermost.len.saturating_mul(i64::from(element_type.bits())) < VECTOR_BITS
+}
+
+impl CostModel<'_> {
+    /// Computes what a reduce takes beside the work that vectors would do.
+    pub(super) fn scalar_reduce(&self, module: &Module, op: &Op, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = Cost::default();
+        if let Op::ReduceWindow(_) = op {
+            cost.cycles += self.scalar_window(operands);
+        }
+        let (Op::Reduce(attrs), Some(&first)) = (op, operands.first()) else { return cost };
+        let Some(array) = first.value.shape.as_array().filter(|_| self.has_scalar_reduces()) else {
+            return cost;
+        };
+        let Some(axes) = axes_of(array, &attrs.dimensions) else { return cost };
+        let longest = axes.iter().filter(|axis| axis.reduced).map(|axis| axis.len).max();
+        let (Some(&innermost), Some(longest)) = (axes.last(), longest) else { return cost };
+        let reducer = || Reducer::of(module, attrs.to_apply);
+        let Some(engine) = reducer().and_then(|reducer| ReduceEngine::of(&reducer)) else {
+            return cost;
+        };
+        let elements = as_f64(array.num_elements().unwrap_or(0).unsigned_abs());
+        let part = match engine {
+            ReduceEngine::Pairs if longest > UNROLLED => 1.0,
+            ReduceEngine::Pairs if has_odd_rows(&axes) => ODD_ROWS,
+            ReduceEngine::Pairs => 0.0,
+            ReduceEngine::Library => {
+                let is_slow = !innermost.reduced && is_short(innermost, array.element_type);
+                let run = as_f64(innermost.len.unsigned_abs());
+                if is_slow { SHORT_RUN / run } else { 0.0 }
+            }
+            ReduceEngine::Loops => {
+                let reduced = attrs.dimensions.iter().filter(|&&dim| is_long(array, dim)).count();
+                if first.fused && longest > TREE {
+                    cost += self.stored(first.value);
+                    cost += self.load(first.value);
+                }
+                if reduced > 1 { NEST } else { 0.0 }
+            }
+        };
+        cost.cycles += elements * part * self.target.scalar_reduce_cycles;
+        cost
+    }
+
+    /// Computes the cycles that windows over several arrays take beside the work that vectors
+    /// would do.
+    fn scalar_window(&self, operands: &[Operand<'_>]) -> f64 {
+        let array = operands.first().and_then(|operand| operand.value.shape.as_array());
+        let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0).unsigned_abs();
+        if operands.len() > 2 { as_f64(elements) * self.target.scalar_reduce_cycles } else { 0.0 }
+    }
+
+    /// Checks whether the target computes some reductions without vectors.
+    pub fn has_scalar_reduces(&self) -> bool {
+        self.target.scalar_reduce_cycles > 0.0
+    }
+}
+
+/// Checks whether rows are reduced that are not vectorised for their number.
+pub fn has_odd_rows(axes: &Axes) -> bool {
+    matches!(axes.as_slice(), [rows, row] if row.reduced && rows.len % ROWS != 0)
+}
+
+fn is_long(array: &ArrayShape, dim: i64) -> bool {
+    usize::try_from(dim).is_ok_and(|dim| array.dims().get(dim).is_some_and(|&len| len > 1))
+}
