@@ -2,5 +2,6 @@
 //! them, and in which type it accumulates.
 
 pub mod cluster_sibling_reductions;
+pub mod native_calls;
 pub mod rematerialize;
 pub mod widen_accumulation;
