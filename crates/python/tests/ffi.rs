@@ -2,6 +2,5 @@
 //! library for Python and has no tests in Rust; the files under test need no Python.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test panics where it fails")]
 
-#[expect(dead_code, reason = "the package uses what these tests do not")]
 #[path = "../src/ffi/mod.rs"]
 mod ffi;

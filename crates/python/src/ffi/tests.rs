@@ -348,36 +348,33 @@ fn zero_sizes() {
     }
 }
 
+/// Changes the argument and the result of a call.
+type Change = fn(&mut Memory, &mut Memory);
+
+const OTHER_BUFFERS: [(&str, Change); 14] = [
+    ("elements of type 19 of XLA are not reduced", |a, _| a.data_type = 19),
+    ("result has elements of type 12 of XLA, not 11", |_, r| r.data_type = data_type::F64),
+    ("result has dims [3]", |_, r| r.dims = vec![3]),
+    ("result has dims [2, 1]", |_, r| r.dims = vec![2, 1]),
+    ("dims of the argument are negative or too large", |a, _| a.dims = vec![2, -3]),
+    ("dims of the argument are negative or too large", |a, _| a.dims = vec![i64::MAX, 8]),
+    ("number of dims is -1", |a, _| a.rank = Some(-1)),
+    ("axis 1 is out of range for 1 dims", |a, _| a.dims = vec![6]),
+    ("argument is at 0x0", |a, _| a.data = null_mut()),
+    ("no multiple of 4 bytes", |a, _| a.data = a.data.wrapping_byte_add(2)),
+    ("no multiple of 4 bytes", |_, r| r.data = r.data.wrapping_byte_add(1)),
+    ("result lies over the argument", |a, r| r.data = a.data.wrapping_byte_add(8)),
+    ("argument is no buffer of a known version", |a, _| a.size = 8),
+    ("result is no buffer", |_, r| r.kind = 2),
+];
+
 #[test]
 fn other_buffers_are_errors() {
     with_rows(|call| {
-        let with = |change: &dyn Fn(&mut Memory, &mut Memory)| {
+        for (message, change) in OTHER_BUFFERS {
             let mut call = call.clone();
-            let (mut array, mut result) = (call.args[0].clone(), call.rets[0].clone());
-            change(&mut array, &mut result);
-            (call.args, call.rets) = (vec![array], vec![result]);
-            call.error()
-        };
-        for (message, change) in [
-            (
-                "elements of type 19 of XLA are not reduced",
-                &(|a, _| a.data_type = 19) as &dyn Fn(&mut Memory, &mut Memory),
-            ),
-            ("result has elements of type 12 of XLA, not 11", &|_, r| r.data_type = data_type::F64),
-            ("result has dims [3]", &|_, r| r.dims = vec![3]),
-            ("result has dims [2, 1]", &|_, r| r.dims = vec![2, 1]),
-            ("dims of the argument are negative or too large", &|a, _| a.dims = vec![2, -3]),
-            ("dims of the argument are negative or too large", &|a, _| a.dims = vec![i64::MAX, 8]),
-            ("number of dims is -1", &|a, _| a.rank = Some(-1)),
-            ("axis 1 is out of range for 1 dims", &|a, _| a.dims = vec![6]),
-            ("argument is at 0x0", &|a, _| a.data = null_mut()),
-            ("no multiple of 4 bytes", &|a, _| a.data = a.data.wrapping_byte_add(2)),
-            ("no multiple of 4 bytes", &|_, r| r.data = r.data.wrapping_byte_add(1)),
-            ("result lies over the argument", &|a, r| r.data = a.data.wrapping_byte_add(8)),
-            ("argument is no buffer of a known version", &|a, _| a.size = 8),
-            ("result is no buffer", &|_, r| r.kind = 2),
-        ] {
-            let found = with(change);
+            change(&mut call.args[0], &mut call.rets[0]);
+            let found = call.error();
             assert!(found.contains(message), "{found}, not {message}");
             assert!(found.starts_with("tilewright_reduce: "), "{found}");
         }

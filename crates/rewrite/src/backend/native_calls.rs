@@ -175,7 +175,7 @@ fn place_of(
     let [value, index] = extremum.element_types;
     let &[_, indices, first_value, first_index] = module.operands(id) else { return None };
     let &[axis] = axes else { return None };
-    let is_index = matches!(module.op(indices), Op::Iota(attrs) if attrs.dimension == axis);
+    let is_index = counts_along(module, indices, axis);
     let is_known = NativeFold::ArgMax.reduces(value)
         && matches!(index, ElementType::S32 | ElementType::S64)
         && extremum.first_index
@@ -190,6 +190,20 @@ fn place_of(
     let begins_with_nothing = constant(module, first_value)? == &least.identity()?
         && constant(module, first_index)?.as_array()?.scalar_as_f64() == Some(0.0);
     (is_index && is_known && begins_with_nothing).then_some(fold)
+}
+
+/// Checks whether the elements of an array are their indices along an axis, as JAX writes that, or as
+/// XLA does when it reads it: an iota, or one that is repeated along the other axes.
+fn counts_along(module: &Module, id: InstId, axis: i64) -> bool {
+    match (module.op(id), module.operands(id)) {
+        (Op::Iota(attrs), _) => attrs.dimension == axis,
+        (Op::Broadcast(attrs), &[row]) => {
+            let is_row = module.array_shape(row).is_some_and(|shape| shape.rank() == 1);
+            let is_along = attrs.dimensions.as_slice() == [axis];
+            is_row && is_along && matches!(module.op(row), Op::Iota(_))
+        }
+        _ => false,
+    }
 }
 
 /// Returns the parts of a reduce of pairs that have the indices, if nobody uses anything else of it.

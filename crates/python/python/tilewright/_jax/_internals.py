@@ -66,19 +66,25 @@ def is_for_export(ctx: mlir.LoweringRuleContext) -> bool:
 _STORING = ("stablehlo.while", "sdy.manual_computation")
 
 
-def are_stored(values: Iterable[Any]) -> bool:
+def are_stored(values: Iterable[Any], is_stored_around: bool) -> bool:
     """Whether all values lie in memory whoever reads them: arguments of `main`, what loops carry,
-    and constants. XLA might fuse others with their users."""
+    constants, and arguments of another function if those `is_stored_around`. XLA might fuse others
+    with their users."""
 
     def is_stored(value: Any) -> bool:
+        # Some values of JAX are several ones here.
+        if isinstance(value, (tuple, list)):
+            return are_stored(value, is_stored_around)
         if isinstance(value, ir.OpResult):
-            return str(value.owner.name) == CONSTANT
+            return bool(value.owner.name == CONSTANT)
         if not isinstance(value, ir.BlockArgument):
             return False
-        op = value.owner.owner
-        return op.name in _STORING or (op.name == "func.func" and name_of(op) == MAIN)
+        op = value.owner.owner.operation
+        if op.name == "func.func":
+            return is_stored_around or ir.StringAttr(op.attributes["sym_name"]).value == MAIN
+        return op.name in _STORING
 
-    return all(is_stored(value) for value in mlir.flatten_ir_values(values))
+    return all(is_stored(value) for value in values)
 
 
 def is_for_one_device(ctx: mlir.LoweringRuleContext) -> bool:

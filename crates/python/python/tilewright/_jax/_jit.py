@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar, overload
 
 import jax
@@ -159,6 +160,20 @@ def _put_into_jax(settings: Settings) -> bool:
     return True
 
 
+# Whether the arguments of the function that is lowered now lie in memory.
+_AROUND = threading.local()
+
+
+@contextlib.contextmanager
+def _around(is_stored: bool) -> Iterator[None]:
+    before = getattr(_AROUND, "is_stored", False)
+    _AROUND.is_stored = is_stored
+    try:
+        yield
+    finally:
+        _AROUND.is_stored = before
+
+
 def _set_rule() -> None:
     from tilewright._jax import _internals as internals
     from tilewright._jax import _native, _rewrite
@@ -166,13 +181,18 @@ def _set_rule() -> None:
     before = internals.lowering_rule()
 
     def rule(ctx: Any, *args: Any, name: str, **params: Any) -> Any:
+        is_stored = internals.are_stored(args, getattr(_AROUND, "is_stored", False))
+        with _around(is_stored):
+            return lowered(ctx, *args, name=name, is_stored=is_stored, **params)
+
+    def lowered(ctx: Any, *args: Any, name: str, is_stored: bool, **params: Any) -> Any:
         settings = settings_of(name)
         if settings is None:
             return before(ctx, *args, name=name, **params)
         is_native = settings.native and not is_off() and _native.PLATFORM in internals.platforms(ctx)
         if is_native and internals.is_for_export(ctx):
             raise _native.ExportError(plain(name))
-        is_native &= internals.are_stored(args)
+        is_native &= is_stored
         module = internals.module_of(ctx)
         known = {internals.name_of(function) for function in internals.functions(module)}
         results = before(ctx, *args, name=name, **params)
