@@ -244,17 +244,17 @@ fn is_stored(module: &Module, id: InstId) -> bool {
     if let (Op::GetTupleElement(_), &[tuple]) = (module.op(id), module.operands(id)) {
         id = tuple;
     }
-    match module.op(id) {
+    matches!(
+        module.op(id),
         Op::Parameter(_)
-        | Op::While(_)
-        | Op::Conditional(_)
-        | Op::CustomCall(_)
-        | Op::Dot(_)
-        | Op::Convolution(_)
-        | Op::Sort(_)
-        | Op::Fft(_)
-        | Op::Cholesky(_)
-        | Op::TriangularSolve(_) => true,
-        _ => false,
-    }
+            | Op::While(_)
+            | Op::Conditional(_)
+            | Op::CustomCall(_)
+            | Op::Dot(_)
+            | Op::Convolution(_)
+            | Op::Sort(_)
+            | Op::Fft(_)
+            | Op::Cholesky(_)
+            | Op::TriangularSolve(_)
+    )
 }
