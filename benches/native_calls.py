@@ -1,9 +1,9 @@
-"""Reductions as custom calls of `native=True` beside XLA:CPU's own, each the only work of a program.
+"""Reductions as custom calls of `native=True` beside XLA:CPU's own, each alone in a program.
 
-    python benches/native_calls.py
+    python benches/native_calls.py ["sum float32"]
 
 A row is an array, axes, a type and a fold, with the least time of a call in microseconds: XLA:CPU's,
-then that of the custom call. `crates/rewrite/src/backend/native_calls/price.rs` is made of these.
+then that of the custom call. `crates/rewrite/src/backend/native_calls/price.rs` has these.
 """
 
 import itertools
@@ -53,11 +53,9 @@ ARRAYS = [
 ]
 
 PLAIN: dict[str, Callable[..., jax.Array]] = {
-    "sum": jnp.sum,
     "max": jnp.max,
     "argmax": jnp.argmax,
     "or": jnp.any,
-    "product": jnp.prod,
 }
 
 FOLDS = [
@@ -93,28 +91,39 @@ def least(work: Callable[[], object], seconds: float = 0.25) -> float:
     return best
 
 
-def main() -> None:
-    """Prints a row for each array and fold."""
-    register()
+def timed(shape: tuple[int, ...], axes: tuple[int, ...], fold: str, name: str) -> list[float]:
+    """The microseconds that XLA:CPU and the custom call take for an array of a type."""
     generator = np.random.default_rng(0)
+    dtype = jnp.dtype(name)
+    drawn = generator.integers(0, 2, shape) if name == "bool" else 100 * generator.random(shape)
+    x = jnp.asarray(drawn, dtype)
+    kept = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+    result = jax.ShapeDtypeStruct(kept, "int32" if fold == "argmax" else dtype)
+
+    def own(x: jax.Array) -> jax.Array:
+        if fold == "sum":
+            # `jnp.sum` would convert floats of 16 bits.
+            return jax.lax.reduce(x, np.zeros((), dtype), jax.lax.add, axes)
+        return PLAIN[fold](x, axis=axes[0] if fold == "argmax" else axes)
+
+    def call(x: jax.Array) -> jax.Array:
+        attributes = {"fold": fold, "axes": np.array(axes, np.int64)}
+        return jax.ffi.ffi_call("tilewright_reduce", result)(x, **attributes)
+
+    jitted = [jax.jit(own), jax.jit(call)]
+    return [1e6 * least(lambda f=f: f(x).block_until_ready()) for f in jitted]
+
+
+def main() -> None:
+    """Prints a row for each array and fold, of those whose fold and type begin with an argument."""
+    register()
+    wanted = sys.argv[1] if sys.argv[1:] else ""
     for (shape, axes), (fold, name) in itertools.product(ARRAYS, FOLDS):
-        if fold == "argmax" and len(axes) > 1 or not re.search(sys.argv[1] if sys.argv[1:] else "", fold + name):
+        if (fold == "argmax" and len(axes) > 1) or not f"{fold} {name}".startswith(wanted):
             continue
-        dtype = jnp.dtype(name)
-        x = jnp.asarray(generator.integers(0, 2, shape) if name == "bool" else 100 * generator.random(shape), dtype)
-        kept = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
-        result = jax.ShapeDtypeStruct(kept, "int32" if fold == "argmax" else dtype)
-        add = jax.lax.reduce_sum_p if fold == "sum" else None
-        own = jax.jit(
-            (lambda x: add.bind(x, axes=axes, out_sharding=None))
-            if add
-            else (lambda x: PLAIN[fold](x, axis=axes[0] if fold == "argmax" else axes))
-        )
-        call = jax.ffi.ffi_call("tilewright_reduce", result)
-        native = jax.jit(lambda x: call(x, fold=fold, axes=np.array(axes, np.int64)))
-        times = [1e6 * least(lambda f=f: f(x).block_until_ready()) for f in (own, native)]
-        ratio = times[0] / times[1]
-        print(f"{list(shape)}\t{list(axes)}\t{name}\t{fold}\t{times[0]:.0f}\t{times[1]:.0f}\t{ratio:.2f}", flush=True)
+        own, call = timed(shape, axes, fold, name)
+        numbers = f"{own:.0f}\t{call:.0f}\t{own / call:.2f}"
+        print(f"{list(shape)}\t{list(axes)}\t{name}\t{fold}\t{numbers}", flush=True)
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ def jit(
     a TOML file. `exact` forbids to regroup sums of floats, `fast_math` allows more than the bounds
     of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
     compile the function as it is, `ignore`, or `raise`. With `native`, reductions of arguments on a
-    CPU are made by kernels of this package where these are faster than XLA's; such a function cannot
-    be exported. All other arguments are those of
+    CPU are made by kernels of this package where these are faster than XLA's; such a function
+    cannot be exported. All other arguments are those of
     `jax.jit`, and so is the result.
     """
     settings = Settings(target, exact, fast_math, on_error, native)
@@ -189,7 +189,8 @@ def _set_rule() -> None:
         settings = settings_of(name)
         if settings is None:
             return before(ctx, *args, name=name, **params)
-        is_native = settings.native and not is_off() and _native.PLATFORM in internals.platforms(ctx)
+        is_native = settings.native and not is_off()
+        is_native &= _native.PLATFORM in internals.platforms(ctx)
         if is_native and internals.is_for_export(ctx):
             raise _native.ExportError(plain(name))
         is_native &= is_stored
