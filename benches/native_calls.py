@@ -2,7 +2,7 @@
 
     python benches/native_calls.py ["sum float32"]
 
-A row is an array, axes, a type and a fold, with the least time of a call in microseconds: XLA:CPU's,
+A row is an array, axes, a type and a fold, with the least time of a call in microseconds: XLA:CPU,
 then that of the custom call. `crates/rewrite/src/backend/native_calls/price.rs` has these.
 """
 
