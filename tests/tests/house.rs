@@ -51,7 +51,7 @@ fn arrows_point_one_way() {
         ("native", &[][..]),
         ("view", &["tilewright"][..]),
         ("cli", &["tilewright", "view"][..]),
-        ("python", &["tilewright", "view"][..]),
+        ("python", &["native", "tilewright", "view"][..]),
         ("testkit", &["interp", "ir", "text", "proto", "stablehlo"][..]),
     ]);
     let folders = fs::read_dir(root().join("crates")).expect("crates");

@@ -35,6 +35,14 @@ pub enum Error {
         "a reduction without an identity has no value over no elements: the reduced dims have size 0"
     )]
     Empty,
+    /// The place for the results has not their number of elements.
+    #[error("there is room for {given} results, and there are {results}")]
+    OutputOfOtherLength {
+        /// The length of the place.
+        given: usize,
+        /// The number of results.
+        results: usize,
+    },
     /// A task panicked, and the pool went on.
     #[error("a task of the reduction did not come to its end: the pool caught a panic of it")]
     Unfinished,

@@ -38,5 +38,5 @@ pub use error::Error;
 pub use folds::{And, ArgMax, ArgMin, Fold, Max, Mean, Min, Or, Product, Sum, SumAndSquares};
 pub use plan::Plan;
 pub use pool::{Pool, Serial, Threads};
-pub use run::{Array, reduce};
+pub use run::{Array, reduce, reduce_into};
 pub use view::View;

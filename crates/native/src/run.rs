@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use crate::accumulators::Accumulators;
-use crate::axes::{Axis, Role, axes_of};
+use crate::axes::{Axis, Reduced, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
@@ -38,18 +38,66 @@ pub fn reduce<T: Element, F: Fold<T>>(
     pool: &dyn Pool,
 ) -> Result<Array<F::Output>, Error> {
     let reduced = axes_of(view.dims(), view.strides(), axes)?;
+    let results = count_of(&reduced)?;
+    let mut data: Vec<MaybeUninit<F::Output>> = Vec::with_capacity(results);
+    // SAFETY: `MaybeUninit` needs no initial value, and the capacity is `results`.
+    unsafe { data.set_len(results) };
+    write_all(view, &reduced, fold, &mut data, pool)?;
+    let mut data = std::mem::ManuallyDrop::new(data);
+    // SAFETY: `write_all` wrote every result; the vector's parts are its own.
+    let data = unsafe {
+        Vec::from_raw_parts(data.as_mut_ptr().cast::<F::Output>(), data.len(), data.capacity())
+    };
+    Ok(Array { dims: reduced.dims, data })
+}
+
+/// Reduces an array as [`reduce`] does, and writes the results to `out`, row major.
+///
+/// # Errors
+/// As [`reduce`], and if `out` has another length than there are results. After an error, `out` may
+/// have some of the results.
+pub fn reduce_into<T: Element, F: Fold<T>>(
+    view: &View<'_, T>,
+    axes: &[i64],
+    fold: F,
+    out: &mut [F::Output],
+    pool: &dyn Pool,
+) -> Result<(), Error> {
+    let reduced = axes_of(view.dims(), view.strides(), axes)?;
+    let results = count_of(&reduced)?;
+    if out.len() != results {
+        return Err(Error::OutputOfOtherLength { given: out.len(), results });
+    }
+    // SAFETY: a slice of values is one of values that may be missing, of the same length and
+    // lifetime; `write_all` puts nothing but values there.
+    let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), results) };
+    write_all(view, &reduced, fold, out, pool)
+}
+
+/// The number of results.
+fn count_of(reduced: &Reduced) -> Result<usize, Error> {
     let results = reduced.dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-    let results = results.ok_or(Error::TooLarge)?;
-    let dims = reduced.dims.clone();
-    if results == 0 {
-        return Ok(Array { dims, data: Vec::new() });
+    results.ok_or(Error::TooLarge)
+}
+
+/// Writes every result to `out`, whose length is their number.
+fn write_all<T: Element, F: Fold<T>>(
+    view: &View<'_, T>,
+    reduced: &Reduced,
+    fold: F,
+    out: &mut [MaybeUninit<F::Output>],
+    pool: &dyn Pool,
+) -> Result<(), Error> {
+    if out.is_empty() {
+        return Ok(());
     }
     if reduced.count == 0 {
         if !F::HAS_IDENTITY {
             return Err(Error::Empty);
         }
         let (first, second) = fold.start();
-        return Ok(Array { dims, data: vec![fold.finish(first, second, 0); results] });
+        out.fill(MaybeUninit::new(fold.finish(first, second, 0)));
+        return Ok(());
     }
     // The greatest number stands for no place.
     let has_places = u32::try_from(reduced.count).is_ok_and(|count| count < u32::MAX);
@@ -57,25 +105,16 @@ pub fn reduce<T: Element, F: Fold<T>>(
         return Err(Error::TooManyPlaces(reduced.count));
     }
     let plan = Plan::of(&reduced.axes, size_of::<T>());
-    let mut data: Vec<MaybeUninit<F::Output>> = Vec::with_capacity(results);
-    // SAFETY: `MaybeUninit` needs no initial value, and the capacity is `results`.
-    unsafe { data.set_len(results) };
     let run = Run {
         plan: &plan,
         fold,
         origin: view.origin(),
         count: reduced.count,
-        results: Results { start: data.as_mut_ptr().cast(), len: results },
+        results: Results { start: out.as_mut_ptr().cast(), len: out.len() },
         level: Level::detect(),
     };
-    run.all(pool)?;
-    let mut data = std::mem::ManuallyDrop::new(data);
-    // SAFETY: all tasks ended, and the units of a plan write every result; the vector's parts are
-    // its own.
-    let data = unsafe {
-        Vec::from_raw_parts(data.as_mut_ptr().cast::<F::Output>(), data.len(), data.capacity())
-    };
-    Ok(Array { dims, data })
+    // The units of a plan write every result, and all ended if this is no error.
+    run.all(pool)
 }
 
 /// Where results are written, from several threads.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tilewright_native::{
     And, ArgMax, ArgMin, Array, Error, Fold, Max, Mean, Min, Or, Pool, Product, Serial, Sum,
-    SumAndSquares, Threads, View, reduce,
+    SumAndSquares, Threads, View, reduce, reduce_into,
 };
 
 /// An array with dims, strides, an offset, and axes to reduce.
@@ -233,6 +233,23 @@ fn what_has_no_value_is_an_error() {
     let scalar = View::row_major(&data, &[]).expect("a view");
     assert_eq!(reduce(&scalar, &[], Sum, &Serial).expect("itself").data, [1.0]);
     assert_eq!(reduce(&scalar, &[], ArgMax, &Serial).expect("place 0").data, [0]);
+}
+
+#[test]
+fn results_go_where_the_caller_wants_them() {
+    let data = [1.0f32, 5.0, 3.0, -2.0, 7.0, 7.0];
+    let view = View::row_major(&data, &[2, 3]).expect("a view");
+    let mut out = [0.0; 5];
+    reduce_into(&view, &[1], Sum, &mut out[1..3], &Threads(2)).expect("sums of rows");
+    assert_eq!(out, [0.0, 9.0, 12.0, 0.0, 0.0]);
+    for len in [0, 1, 3] {
+        let error = reduce_into(&view, &[1], Sum, &mut out[..len], &Serial);
+        assert_eq!(error, Err(Error::OutputOfOtherLength { given: len, results: 2 }));
+    }
+    let empty = View::row_major(&data, &[2, 0]).expect("a view");
+    assert_eq!(reduce_into(&empty, &[1], Max, &mut out[..2], &Serial), Err(Error::Empty));
+    reduce_into(&empty, &[1], Sum, &mut out[1..3], &Serial).expect("sums of nothing");
+    assert_eq!(out, [0.0; 5]);
 }
 
 #[test]

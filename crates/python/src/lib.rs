@@ -10,6 +10,7 @@
 //!   them.
 //! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called,
 //!   and `function` is how they are freed.
+//! - `ffi`: reductions on this CPU as custom calls of XLA; `native` hands them to Python.
 //! - `value`: arrays from and to NumPy. `error`: the exceptions.
 
 use pyo3::prelude::*;
@@ -25,9 +26,11 @@ mod compare;
 mod edit;
 mod error;
 mod expression;
+mod ffi;
 mod function;
 mod instruction;
 mod module;
+mod native;
 mod optimize;
 mod pattern;
 mod reduce;
@@ -54,6 +57,8 @@ mod _core {
     use crate::instruction::{Computation, Instruction};
     #[pymodule_export]
     use crate::module::Module;
+    #[pymodule_export]
+    use crate::native::ffi_target;
     #[pymodule_export]
     use crate::optimize::optimize;
     #[pymodule_export]

@@ -199,7 +199,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
     // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`), steps of
-    // large reduces (`staged_reduce.rs`), divided arrays (`sharded_random.rs`, `local_moments.rs`),
+    // large reduces (`staged_reduce.rs`, fixtures of `native-calls`), divided arrays (`sharded_random.rs`, `local_moments.rs`),
     // batch norms (fixtures) and large arrays (below) have tests of their own.
     let others = [
         "shifted-moments",
@@ -207,6 +207,7 @@ fn modules_of_all_kinds_keep_their_meaning() {
         "cluster-sibling-reductions",
         "widen-accumulation",
         "staged-reduce",
+        "native-calls",
         "local-sums",
         "local-moments",
         "all-reduce",

@@ -175,6 +175,16 @@ pub(crate) fn begin(
     monoid::visit(module, numbers, attrs.to_apply, element_type, Begin { init, shape }).transpose()
 }
 
+/// Begins a reduction by an op on floats as they are; `None` for an op that is no usual reducer.
+pub(super) fn begin_op(
+    op: &Op,
+    element_type: ElementType,
+    init: &Data,
+    shape: &FoldShape,
+) -> Outcome<Option<Box<dyn Fold>>> {
+    monoid::visit_op(op, element_type, Begin { init, shape }).transpose()
+}
+
 /// Returns the bytes of a total, at most.
 pub(crate) fn accumulator_bytes(element_type: ElementType) -> usize {
     if element_type.is_complex() { 2 * size_of::<f64>() } else { size_of::<f64>() }

@@ -48,6 +48,23 @@ pub(super) fn visit<V: Visitor>(
     if numbers == Numbers::Field && element_type == ELEMENT {
         return of_field(function, visitor);
     }
+    of_function(function, element_type, visitor)
+}
+
+/// Runs code for the monoid of an op on floats as they are; `None` for other ops.
+pub(super) fn visit_op<V: Visitor>(
+    op: &Op,
+    element_type: ElementType,
+    visitor: V,
+) -> Option<V::Output> {
+    of_function(binary(op)?, element_type, visitor)
+}
+
+fn of_function<V: Visitor>(
+    function: Binary,
+    element_type: ElementType,
+    visitor: V,
+) -> Option<V::Output> {
     match wide(element_type) {
         ElementType::S8 => of_int::<i8, V>(function, visitor),
         ElementType::S16 => of_int::<i16, V>(function, visitor),

@@ -816,6 +816,11 @@ def optimize(
     """Returns the module, the report as JSON and as text, and the explanation, by layers if that is
     asked for; see ``tilewright.optimize``."""
 
+def ffi_target(minor: int) -> tuple[str, Any]:
+    """Returns the name of the custom call that reduces arrays on this CPU, and its handler for an
+    XLA with this minor version of the typed interface, as ``jax.ffi.register_ffi_target`` takes
+    them. Raises ``UsageError`` if that version is too old."""
+
 def run(
     module: Module,
     inputs: Sequence[Literal] | None,

@@ -2,6 +2,7 @@
 //! them, and in which type it accumulates.
 
 pub mod cluster_sibling_reductions;
+pub mod native_calls;
 pub mod rematerialize;
 pub mod staged_reduce;
 pub mod widen_accumulation;

@@ -75,6 +75,16 @@ impl Context<'_> {
         true
     }
 
+    /// Takes fuel for a rewrite that pays by other figures than the target's cycles, and notes it.
+    /// Returns `false` if no fuel is left, or if it is to be skipped.
+    pub(crate) fn make(&mut self, pass: &'static str, place: Place, text: String) -> bool {
+        let is_made = self.spend(pass, &place.text);
+        if is_made {
+            self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles: None });
+        }
+        is_made
+    }
+
     /// Notes why a rewrite is not made.
     pub(crate) fn refuse(&mut self, pass: &'static str, place: Place, why: String) {
         self.left(pass, place, why, None);

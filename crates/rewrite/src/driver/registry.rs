@@ -2,6 +2,7 @@
 
 use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
+use crate::backend::native_calls::NativeCalls;
 use crate::backend::rematerialize::Rematerialize;
 use crate::backend::staged_reduce::StagedReduce;
 use crate::backend::widen_accumulation::WidenAccumulation;
@@ -56,6 +57,7 @@ pub static PASSES: &[&dyn Pass] = &[
     &Constraints,
     &AllReduces,
     &MergedDims,
+    &NativeCalls,
     &ReduceCanonical,
     &ReduceAsWindow,
     &REDUCE_OF_BROADCAST,

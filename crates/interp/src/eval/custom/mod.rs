@@ -1,17 +1,19 @@
 //! Custom calls whose meaning is known: one file for each family.
 //!
-//! A target is a name in [`FAMILIES`] or begins with `lapack_`; for other targets, [`opaque`]
+//! A target is a name in [`FAMILIES`], [`NativeCall::TARGET`] or begins with `lapack_`; for other targets, [`opaque`]
 //! makes up results if the caller wants that. A known target without an evaluation gives the
 //! reason; `docs/oracle.md` lists both.
 
 mod householder;
 mod identity;
 mod lapack;
+mod native;
 mod opaque;
 mod pivots;
 mod shards;
 mod tridiagonal;
 
+use tilewright_ir::NativeCall;
 use tilewright_ir::ops::control::CustomCallAttrs;
 
 use super::{Cx, sort, unsupported};
@@ -53,6 +55,9 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
     if let Some(call) = lapack::Call::of(target) {
         check_static(cx)?;
         return lapack::evaluate(cx, call);
+    }
+    if target == NativeCall::TARGET {
+        return native::evaluate(cx);
     }
     if cx.evaluator.invents {
         return opaque::evaluate(cx, attrs);

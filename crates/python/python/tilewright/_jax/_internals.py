@@ -5,7 +5,7 @@ Everything here is checked by the self-test in `_selftest.py` before it is used 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -55,6 +55,36 @@ def platforms(ctx: mlir.LoweringRuleContext) -> tuple[str, ...]:
 def has_symbolic_dims(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether dims are known only when the function is called."""
     return bool(ctx.module_context.shape_poly_state.dim_vars)
+
+
+def is_for_export(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether the module is to be run by other processes."""
+    return bool(ctx.module_context.lowering_parameters.for_export)
+
+
+# What hands arrays that lie in memory to the blocks in it.
+_STORING = ("stablehlo.while", "sdy.manual_computation")
+
+
+def are_stored(values: Iterable[Any], is_stored_around: bool) -> bool:
+    """Whether all values lie in memory whoever reads them: arguments of `main`, what loops carry,
+    constants, and arguments of another function if those `is_stored_around`. XLA might fuse others
+    with their users."""
+
+    def is_stored(value: Any) -> bool:
+        # Some values of JAX are several ones here.
+        if isinstance(value, (tuple, list)):
+            return are_stored(value, is_stored_around)
+        if isinstance(value, ir.OpResult):
+            return bool(value.owner.name == CONSTANT)
+        if not isinstance(value, ir.BlockArgument):
+            return False
+        op = value.owner.owner.operation
+        if op.name == "func.func":
+            return is_stored_around or ir.StringAttr(op.attributes["sym_name"]).value == MAIN
+        return op.name in _STORING
+
+    return all(is_stored(value) for value in values)
 
 
 def is_for_one_device(ctx: mlir.LoweringRuleContext) -> bool:

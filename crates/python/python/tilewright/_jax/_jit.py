@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar, overload
 
 import jax
 import numpy as np
 
-from tilewright._jax._settings import OnError, Settings, is_off, settings_of
+from tilewright._jax._settings import OnError, Settings, is_off, plain, settings_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,6 +68,8 @@ def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
     are not those that the rewriter knows."""
     if not is_ready(settings):
         return function
+    if settings.native:
+        settings = _with_kernels(settings)
     # JAX remembers what it traced as long as the function lives, so this one lives as long as
     # the function that it is made from.
     known: Marked | None = getattr(function, _MADE, {}).get(settings)
@@ -90,6 +94,7 @@ def jit(
     exact: bool = False,
     fast_math: bool = False,
     on_error: OnError = "warn",
+    native: bool = False,
     **jit_kwargs: Any,
 ) -> Any:
     """`jax.jit`, with Tilewright's rewriter between tracing and XLA.
@@ -98,10 +103,12 @@ def jit(
     CPUs, `tpu-like` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
     a TOML file. `exact` forbids to regroup sums of floats, `fast_math` allows more than the bounds
     of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
-    compile the function as it is, `ignore`, or `raise`. All other arguments are those of
+    compile the function as it is, `ignore`, or `raise`. With `native`, reductions of arguments on a
+    CPU are made by kernels of this package where these are faster than XLA's; such a function
+    cannot be exported. All other arguments are those of
     `jax.jit`, and so is the result.
     """
-    settings = Settings(target, exact, fast_math, on_error)
+    settings = Settings(target, exact, fast_math, on_error, native)
     if fun is None:
         return functools.partial(
             jit,
@@ -109,9 +116,22 @@ def jit(
             exact=exact,
             fast_math=fast_math,
             on_error=on_error,
+            native=native,
             **jit_kwargs,
         )
     return jax.jit(marked(fun, settings), **jit_kwargs)
+
+
+def _with_kernels(settings: Settings) -> Settings:
+    """The settings, without `native` where XLA does not take the kernels."""
+    from tilewright._jax import _native, _rewrite
+
+    try:
+        _native.register()
+    except Exception as error:
+        _rewrite.failed("native", error, settings)
+        return dataclasses.replace(settings, native=False)
+    return settings
 
 
 _LOCK = threading.RLock()
@@ -140,21 +160,45 @@ def _put_into_jax(settings: Settings) -> bool:
     return True
 
 
+# Whether the arguments of the function that is lowered now lie in memory.
+_AROUND = threading.local()
+
+
+@contextlib.contextmanager
+def _around(is_stored: bool) -> Iterator[None]:
+    before = getattr(_AROUND, "is_stored", False)
+    _AROUND.is_stored = is_stored
+    try:
+        yield
+    finally:
+        _AROUND.is_stored = before
+
+
 def _set_rule() -> None:
     from tilewright._jax import _internals as internals
-    from tilewright._jax import _rewrite
+    from tilewright._jax import _native, _rewrite
 
     before = internals.lowering_rule()
 
     def rule(ctx: Any, *args: Any, name: str, **params: Any) -> Any:
+        is_stored = internals.are_stored(args, getattr(_AROUND, "is_stored", False))
+        with _around(is_stored):
+            return lowered(ctx, *args, name=name, is_stored=is_stored, **params)
+
+    def lowered(ctx: Any, *args: Any, name: str, is_stored: bool, **params: Any) -> Any:
         settings = settings_of(name)
         if settings is None:
             return before(ctx, *args, name=name, **params)
+        is_native = settings.native and not is_off()
+        is_native &= _native.PLATFORM in internals.platforms(ctx)
+        if is_native and internals.is_for_export(ctx):
+            raise _native.ExportError(plain(name))
+        is_native &= is_stored
         module = internals.module_of(ctx)
         known = {internals.name_of(function) for function in internals.functions(module)}
         results = before(ctx, *args, name=name, **params)
         try:
-            _rewrite_new(ctx, module, known, name, settings)
+            _rewrite_new(ctx, module, known, name, settings, is_native)
         except Exception as error:
             _rewrite.failed(name, error, settings)
         return results
@@ -162,7 +206,9 @@ def _set_rule() -> None:
     internals.set_lowering_rule(rule)
 
 
-def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Settings) -> None:
+def _rewrite_new(
+    ctx: Any, module: Any, known: set[str], name: str, settings: Settings, is_native: bool
+) -> None:
     """Rewrites the function that a marked `jit` was lowered to, if it is new."""
     from tilewright._jax import _install, _rewrite, _sharded
     from tilewright._jax import _internals as internals
@@ -188,6 +234,8 @@ def _rewrite_new(ctx: Any, module: Any, known: set[str], name: str, settings: Se
         return
     else:
         is_one = internals.is_for_one_device(ctx)
-        _rewrite.rewrite(module, new[0], target, settings, is_for_one_device=is_one)
+        _rewrite.rewrite(
+            module, new[0], target, settings, is_for_one_device=is_one, is_native=is_native
+        )
         return
     _rewrite.skipped(name, why)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from tilewright import _core
 from tilewright._errors import TilewrightError
 from tilewright._jax import _internals as internals
+from tilewright._jax import _native
 from tilewright._jax._report import Entry, record
 from tilewright._jax._settings import Settings, plain
 
@@ -47,7 +48,7 @@ _MOST_REMEMBERED = 256
 _LARGE = 4096
 
 _LOCK = threading.Lock()
-_REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool], Outcome] = (
+_REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool, bool], Outcome] = (
     collections.OrderedDict()
 )
 
@@ -109,14 +110,18 @@ def parsed(rewritten: bytes, context: internals.Context) -> internals.Module:
         return internals.from_bytecode(internals.to_stablehlo(proto), context)
 
 
-def optimized(source: tuple[_core.Module, bytes], target: str, settings: Settings) -> Outcome:
-    """Optimises a module, or remembers what was made of an equal one."""
+def optimized(
+    source: tuple[_core.Module, bytes], target: str, settings: Settings, is_native: bool = False
+) -> Outcome:
+    """Optimises a module, or remembers what was made of an equal one. If `is_native`, kernels of
+    this CPU reduce what they reduce faster than XLA."""
     module, contents = source
     # The text has no metadata, but takes long to write where constants are large.
     has_large_constants = len(contents) > _LARGE * module.instruction_count
     if not has_large_constants:
         contents = module.to_text("short").encode()
-    key = (hashlib.sha256(contents).digest(), target, settings.exact, settings.fast_math)
+    digest = hashlib.sha256(contents).digest()
+    key = (digest, target, settings.exact, settings.fast_math, is_native)
     with _LOCK:
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
@@ -126,8 +131,14 @@ def optimized(source: tuple[_core.Module, bytes], target: str, settings: Setting
             module, target, exact=settings.exact, fast_math=settings.fast_math
         )
     found = json.loads(report)
+    is_rewritten = not found["unchanged"]
+    if is_native:
+        called, told = with_kernels(better, target, settings.exact)
+        if called is not None:
+            better, is_rewritten = called, True
+            explanation = f"{explanation}\n{told}"
     outcome = Outcome(
-        rewritten=None if found["unchanged"] else written(better),
+        rewritten=written(better) if is_rewritten else None,
         instructions=module.instruction_count,
         cycles_before=found["before"]["cycles"],
         cycles_after=found["after"]["cycles"],
@@ -138,6 +149,18 @@ def optimized(source: tuple[_core.Module, bytes], target: str, settings: Setting
         while len(_REMEMBERED) > _MOST_REMEMBERED:
             _REMEMBERED.popitem(last=False)
     return outcome
+
+
+def with_kernels(
+    module: _core.Module, target: str, exact: bool
+) -> tuple[_core.Module | None, str]:
+    """The module with calls of kernels, if some pay, and the explanation of that."""
+    with without_panics():
+        called, report, _, explanation = _core.optimize(
+            module, target, exact=exact, passes=_native.PASSES
+        )
+    changes = {one["name"]: one["changes"] for one in json.loads(report)["passes"]}
+    return (called if changes.get(_native.PASSES[-1], 0) > 0 else None), explanation
 
 
 # Ops of dialects that say how arrays lie on devices: HLO says it in another form, which does not
@@ -180,6 +203,7 @@ def rewrite(
     settings: Settings,
     *,
     is_for_one_device: bool = True,
+    is_native: bool = False,
     shown: str = "",
 ) -> bool:
     """Rewrites a function of a module where that pays; returns whether it did.
@@ -190,7 +214,7 @@ def rewrite(
     outcome, why = None, "unchanged"
     try:
         source = read(_extracted(module, name, is_for_one_device))
-        outcome = optimized(source, target, settings)
+        outcome = optimized(source, target, settings, is_native)
         if outcome.rewritten is not None:
             body = parsed(outcome.rewritten, module.context)
             replace(module, name, body)

@@ -46,6 +46,7 @@ class Settings:
     exact: bool = False
     fast_math: bool = False
     on_error: OnError = "warn"
+    native: bool = False
 
     def __post_init__(self) -> None:
         if self.exact and self.fast_math:
@@ -66,7 +67,12 @@ class Settings:
         target = re.sub(r"\W", "_", os.path.basename(self.target))
         if target != self.target:
             target += "_" + hashlib.sha256(self.target.encode()).hexdigest()[:8]
-        kinds = [("exact", self.exact), ("fast", self.fast_math), (self.on_error, True)]
+        kinds = [
+            ("exact", self.exact),
+            ("fast", self.fast_math),
+            ("native", self.native),
+            (self.on_error, True),
+        ]
         mark = MARK + "_".join([target, *(kind for kind, is_set in kinds if is_set)])
         _KNOWN[mark] = self
         return mark

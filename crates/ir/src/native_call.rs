@@ -1,0 +1,162 @@
+//! Reductions by kernels of this CPU, as custom calls of XLA's typed interface.
+//!
+//! `custom-call(x), custom_call_target="tilewright_reduce", api_version=API_VERSION_TYPED_FFI,
+//! backend_config={axes = array<i64: 1>, fold = "sum"}` is `x` reduced along the axes. The pass
+//! `native-calls` makes such calls, the interpreter evaluates them, and the Python package has the
+//! handler that XLA calls.
+
+use std::fmt;
+
+use crate::entity::InstId;
+use crate::module::Module;
+use crate::ops::control::ApiVersion;
+use crate::ops::{Op, Opcode};
+use crate::types::element::ElementType;
+use crate::types::shape::Dims;
+
+/// The computation of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NativeFold {
+    /// The sum of numbers, in their own type; floats of 16 bits are added in `f32`.
+    Sum,
+    /// The product of numbers, as the sum.
+    Product,
+    /// The greatest number; NaN if one is.
+    Max,
+    /// The least number; NaN if one is.
+    Min,
+    /// Whether all truth values are true.
+    And,
+    /// Whether any truth value is true.
+    Or,
+    /// The first place of the greatest number, or of a NaN, along one axis: an `s32` or `s64`.
+    ArgMax,
+    /// The first place of the least number, or of a NaN, along one axis: an `s32` or `s64`.
+    ArgMin,
+}
+
+impl NativeFold {
+    /// Every fold, with its name in the configuration of a call.
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::Sum, "sum"),
+        (Self::Product, "product"),
+        (Self::Max, "max"),
+        (Self::Min, "min"),
+        (Self::And, "and"),
+        (Self::Or, "or"),
+        (Self::ArgMax, "argmax"),
+        (Self::ArgMin, "argmin"),
+    ];
+
+    /// Returns the fold of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, one)| *one == name).map(|&(fold, _)| fold)
+    }
+
+    /// Returns its name in the configuration of a call.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(one, _)| *one == self).map_or("", |&(_, name)| name)
+    }
+
+    /// Returns the op that joins two elements; none for places.
+    pub fn opcode(self) -> Option<Opcode> {
+        match self {
+            Self::Sum => Some(Opcode::Add),
+            Self::Product => Some(Opcode::Multiply),
+            Self::Max => Some(Opcode::Maximum),
+            Self::Min => Some(Opcode::Minimum),
+            Self::And => Some(Opcode::And),
+            Self::Or => Some(Opcode::Or),
+            Self::ArgMax | Self::ArgMin => None,
+        }
+    }
+
+    /// Checks whether there is a kernel for elements of a type: numbers of 8 bits and more, and truth
+    /// values for `And` and `Or`.
+    pub fn reduces(self, element_type: ElementType) -> bool {
+        use ElementType::{BF16, F16, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64};
+        match self {
+            Self::And | Self::Or => element_type == Pred,
+            _ => matches!(
+                element_type,
+                S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64
+            ),
+        }
+    }
+
+    /// Checks whether results are places, and no elements.
+    pub fn tells_places(self) -> bool {
+        self.opcode().is_none()
+    }
+}
+
+/// A reduction by a kernel of this CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeCall {
+    /// The computation.
+    pub fold: NativeFold,
+    /// The reduced dims.
+    pub axes: Dims,
+}
+
+impl NativeCall {
+    /// The target of the custom call.
+    pub const TARGET: &str = "tilewright_reduce";
+    /// The name of the fold in the configuration.
+    pub const FOLD: &str = "fold";
+    /// The name of the axes in the configuration.
+    pub const AXES: &str = "axes";
+
+    /// Returns the call that an instruction is, if it is one of the typed interface with a
+    /// configuration as [`fmt::Display`] writes it.
+    pub fn of(module: &Module, id: InstId) -> Option<Self> {
+        let Op::CustomCall(attrs) = module.op(id) else { return None };
+        let is_one =
+            attrs.custom_call_target == Self::TARGET && attrs.api_version == ApiVersion::TypedFfi;
+        let config = module.extras(id)?.backend_config.as_ref()?;
+        if is_one { Self::of_config(&config.0) } else { None }
+    }
+
+    fn of_config(config: &str) -> Option<Self> {
+        let config = config.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
+        let axes = config.strip_prefix("axes = array<i64: ")?;
+        let (axes, fold) = axes.split_once(">, fold = \"")?;
+        let axes = axes.split(',').map(|axis| axis.trim().parse());
+        let fold = NativeFold::of_name(fold.strip_suffix('"')?)?;
+        Some(Self { fold, axes: axes.collect::<Result<_, _>>().ok()? })
+    }
+}
+
+impl fmt::Display for NativeCall {
+    /// Writes the configuration, a dictionary in MLIR's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
+        let (axes, fold) = (axes.join(", "), self.fold.name());
+        write!(f, "{{{} = array<i64: {axes}>, {} = \"{fold}\"}}", Self::AXES, Self::FOLD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NativeCall, NativeFold};
+    use crate::types::shape::dims;
+
+    #[test]
+    fn configurations_come_back() {
+        for (fold, _) in NativeFold::ALL {
+            let call = NativeCall { fold, axes: dims([0, 12]) };
+            assert_eq!(NativeCall::of_config(&call.to_string()), Some(call));
+        }
+    }
+
+    /// As XLA's own parser of MLIR attributes prints a dictionary: sorted by name.
+    #[test]
+    fn configurations_are_read_as_xla_writes_them() {
+        let call = NativeCall { fold: NativeFold::Sum, axes: dims([1, 2]) };
+        let text = "{axes = array<i64: 1, 2>, fold = \"sum\"}";
+        assert_eq!((call.to_string().as_str(), NativeCall::of_config(text)), (text, Some(call)));
+        for wrong in ["", "{}", "{axes = array<i64: x>, fold = \"sum\"}", "{fold = \"sum\"}"] {
+            assert_eq!(NativeCall::of_config(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! **Reduce by kernels of this CPU.**
+//!
+//! ```text
+//! reduce(x, init, D, f)  =  custom-call(x; f, D)          init the identity of f
+//! ```
+//!
+//! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
+//! call ([`NativeCall`]). They are faster than XLA:CPU's loops for some shapes and slower for others,
+//! and a custom call cannot be fused. So calls are made on request alone, where the modelled time of
+//! the kernel ([`price`]) is well below that of XLA:CPU.
+//!
+//! Preconditions: one static row-major array of a type that kernels are made for, which lies in
+//! memory anyway, such as a parameter; a sum, product, extremum or truth value whose init changes
+//! nothing, or the first place of an extremum along one dim, whose values nobody uses; nothing
+//! attached; a module for one device. Under `--exact`, integers and truth values only.
+//!
+//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `widen-accumulation`
+//! says. The greatest of several zeros is any of them. A maximum is NaN if an element is, and the
+//! place of the maximum then is that of the first NaN.
+
+mod price;
+
+use smallvec::SmallVec;
+use tilewright_ir::ops::attr::Verbatim;
+use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs};
+use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer};
+use tilewright_ir::{
+    ArrayShape, EditError, ElementType, Extras, InstId, Layout, Literal, Module, NativeCall,
+    NativeFold, Op, Opcode, Patch, Shape, Value, dims,
+};
+
+use crate::analysis::reduce::{MonoidReduce, is_plain};
+use crate::driver::Place;
+use crate::driver::numbers::{Class, FloatMode};
+use crate::driver::{Context, Pass};
+
+/// See the module.
+pub struct NativeCalls;
+
+impl Pass for NativeCalls {
+    fn name(&self) -> &'static str {
+        "native-calls"
+    }
+
+    fn summary(&self) -> &'static str {
+        "reduce by kernels of this CPU, where they are faster than XLA:CPU (on request alone)"
+    }
+
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let mut changes = 0;
+        if module.header.num_partitions.is_some_and(|count| count > 1) {
+            return Ok(changes);
+        }
+        for computation in module.computations().to_vec() {
+            let reduces: Vec<InstId> = module
+                .instructions(computation)
+                .filter(|&id| matches!(module.op(id), Op::Reduce(_)) && module.is_live(id))
+                .collect();
+            for id in reduces {
+                let Some(found) = Found::at(module, id, cx.float_mode) else { continue };
+                changes += usize::from(found.attempt(module, cx)?);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// A reduce that a kernel can make.
+struct Found {
+    id: InstId,
+    array: InstId,
+    call: NativeCall,
+    /// The value with the results: the reduce itself, or its part with the places.
+    results: SmallVec<[InstId; 1]>,
+    shape: ArrayShape,
+}
+
+impl Found {
+    /// The reduce `id`, if a kernel can make it.
+    fn at(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
+        let reduce = MonoidReduce::of(module, id, float_mode)?;
+        let axes = dims(reduce.dims(module));
+        let operands = module.operands(id);
+        let array = *operands.first()?;
+        if !is_stored(module, array) {
+            return None;
+        }
+        let (fold, results) = match &reduce.reducer {
+            Reducer::Each(each) => match (each.as_slice(), operands) {
+                ([monoid], &[_, init]) => {
+                    (fold_of(*monoid, constant(module, init)?)?, SmallVec::from_elem(id, 1))
+                }
+                _ => return None,
+            },
+            Reducer::ArgExtremum(extremum) => {
+                (place_of(module, id, extremum, &axes)?, parts_with_places(module, id)?)
+            }
+        };
+        let shape = module.array_shape(*results.first()?)?.clone();
+        Some(Self { id, array, call: NativeCall { fold, axes }, results, shape })
+    }
+
+    /// Makes the call if it pays; notes it either way.
+    fn attempt(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<bool, EditError> {
+        let Some(array) = module.array_shape(self.array) else { return Ok(false) };
+        let Some(price) = price::price(array, &self.call) else { return Ok(false) };
+        let (place, shape) = (Place::of(module, self.id), array.without_layout());
+        let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.xla);
+        if !price.pays() {
+            let why = format!("reducing {shape} by a kernel of this CPU would take {times}");
+            cx.refuse(NativeCalls.name(), place, why);
+            return Ok(false);
+        }
+        let text = format!("reduced {shape} by a kernel of this CPU: {times}");
+        if !cx.make(NativeCalls.name(), place, text) {
+            return Ok(false);
+        }
+        self.patch(array).apply(module)?;
+        Ok(true)
+    }
+
+    fn patch(&self, array: &ArrayShape) -> Patch {
+        // Without layouts, XLA might choose others than kernels read and write.
+        let row_major = |shape: &ArrayShape| {
+            Shape::from(shape.clone().with_layout(Some(Layout::descending(shape.rank()))))
+        };
+        let op = Op::CustomCall(Box::new(CustomCallAttrs {
+            custom_call_target: NativeCall::TARGET.into(),
+            operand_layout_constraints: Some(vec![row_major(array)]),
+            api_version: ApiVersion::TypedFfi,
+            ..CustomCallAttrs::default()
+        }));
+        let config = Verbatim(self.call.to_string().into());
+        let mut patch = Patch::new();
+        let call = patch.add(self.id, op, row_major(&self.shape), [Value::Old(self.array)]);
+        let mut extras = Extras::default();
+        extras.backend_config = Some(config);
+        patch.set_extras(call, extras);
+        for &result in &self.results {
+            patch.replace(result, call);
+        }
+        patch
+    }
+}
+
+/// Returns the fold of a monoid, if the init changes nothing. The sum begins with `0.0`: a sum that
+/// begins with `-0.0` may be that.
+fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
+    let fold = NativeFold::ALL.iter().find(|(fold, _)| fold.opcode() == Some(monoid.opcode))?.0;
+    if !fold.reduces(monoid.element_type) {
+        return None;
+    }
+    let is_negative_zero = monoid.opcode == Opcode::Add
+        && monoid.element_type.is_float()
+        && monoid.identity().as_ref() == Some(init);
+    (monoid.is_neutral(init) && !is_negative_zero).then_some(fold)
+}
+
+/// Returns the fold of an extremum of pairs of a value and its index along the one reduced dim, the
+/// first of equal ones.
+fn place_of(
+    module: &Module,
+    id: InstId,
+    extremum: &ArgExtremum,
+    axes: &[i64],
+) -> Option<NativeFold> {
+    let [value, index] = extremum.element_types;
+    let &[_, indices, first_value, first_index] = module.operands(id) else { return None };
+    let &[axis] = axes else { return None };
+    let is_index = counts_along(module, indices, axis);
+    let is_known = NativeFold::ArgMax.reduces(value)
+        && matches!(index, ElementType::S32 | ElementType::S64)
+        && extremum.first_index
+        && (extremum.nan_wins || !value.is_float());
+    let (opcode, fold) = if extremum.greatest {
+        (Opcode::Maximum, NativeFold::ArgMax)
+    } else {
+        (Opcode::Minimum, NativeFold::ArgMin)
+    };
+    let least = Monoid { opcode, element_type: value };
+    // An element that equals the first value has no lesser index than 0.
+    let begins_with_nothing = constant(module, first_value)? == &least.identity()?
+        && constant(module, first_index)?.as_array()?.scalar_as_f64() == Some(0.0);
+    (is_index && is_known && begins_with_nothing).then_some(fold)
+}
+
+/// Checks whether the elements of an array are their indices along an axis, as JAX writes that, or as
+/// XLA does when it reads it: an iota, or one that is repeated along the other axes.
+fn counts_along(module: &Module, id: InstId, axis: i64) -> bool {
+    match (module.op(id), module.operands(id)) {
+        (Op::Iota(attrs), _) => attrs.dimension == axis,
+        (Op::Broadcast(attrs), &[row]) => {
+            let is_row = module.array_shape(row).is_some_and(|shape| shape.rank() == 1);
+            let is_along = attrs.dimensions.as_slice() == [axis];
+            is_row && is_along && matches!(module.op(row), Op::Iota(_))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the parts of a reduce of pairs that have the indices, if nobody uses anything else of it.
+fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]>> {
+    let mut parts = SmallVec::new();
+    if module.is_root(id) {
+        return None;
+    }
+    for user in module.users(id) {
+        match module.op(user) {
+            Op::GetTupleElement(attrs) if attrs.index == 1 => parts.push(user),
+            _ if module.is_live(user) => return None,
+            _ => {}
+        }
+    }
+    let has_extras = parts.iter().any(|&part| module.extras(part).is_some());
+    (!has_extras && parts.iter().any(|&part| module.is_live(part))).then_some(parts)
+}
+
+fn constant(module: &Module, id: InstId) -> Option<&Literal> {
+    match module.op(id) {
+        Op::Constant(literal) => Some(literal),
+        _ => None,
+    }
+}
+
+/// Checks whether an array lies in memory whoever reads it: it is handed over to its computation, or
+/// made by an op that XLA:CPU fuses with no user. What is elementwise would be fused with the reduce.
+fn is_stored(module: &Module, id: InstId) -> bool {
+    let mut id = id;
+    // Row-major reshapes move nothing.
+    while let (Op::Reshape(_), &[operand]) = (module.op(id), module.operands(id)) {
+        if !module.array_shape(operand).is_some_and(is_plain) {
+            return false;
+        }
+        id = operand;
+    }
+    if let (Op::GetTupleElement(_), &[tuple]) = (module.op(id), module.operands(id)) {
+        id = tuple;
+    }
+    matches!(
+        module.op(id),
+        Op::Parameter(_)
+            | Op::While(_)
+            | Op::Conditional(_)
+            | Op::CustomCall(_)
+            | Op::Dot(_)
+            | Op::Convolution(_)
+            | Op::Sort(_)
+            | Op::Fft(_)
+            | Op::Cholesky(_)
+            | Op::TriangularSolve(_)
+    )
+}
