@@ -198,9 +198,9 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(0, 1500));
-    // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`), steps of
-    // large reduces (`staged_reduce.rs`, fixtures of `native-calls`), divided arrays (`sharded_random.rs`, `local_moments.rs`),
-    // batch norms (fixtures) and large arrays (below) have tests of their own.
+    // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`), steps of large
+    // reduces (`staged_reduce.rs`), kernels and batch norms (fixtures), divided arrays
+    // (`sharded_random.rs`, `local_moments.rs`) and large arrays (below) have tests of their own.
     let others = [
         "shifted-moments",
         "rematerialize",

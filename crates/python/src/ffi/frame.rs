@@ -227,15 +227,18 @@ impl Buffer {
 
 /// The only value of several.
 fn only(values: &Values, what: &str) -> Result<Buffer, Refusal> {
-    let [kind] = slice(values.types, values.size, what)? else {
+    // SAFETY: `values` is a part of the frame, so its arrays are as long as it says.
+    let (types, all) = unsafe {
+        (slice(values.types, values.size, what)?, slice(values.values, values.size, what)?)
+    };
+    let [kind] = types else {
         let size = values.size;
         return Err(Refusal::invalid(format!("there are {size} {what}s, and not one")));
     };
     if *kind != abi::BUFFER {
         return Err(Refusal::invalid(format!("the {what} is no buffer")));
     }
-    let value = slice(values.values, values.size, what)?.first().copied();
-    let value = value.unwrap_or(std::ptr::null()).cast::<abi::Buffer>();
+    let value = all.first().copied().unwrap_or(std::ptr::null()).cast::<abi::Buffer>();
     // SAFETY: what XLA says to be a buffer is null, or begins with its size.
     let size = unsafe { value.cast::<usize>().as_ref() };
     if !size.is_some_and(|&size| has(size, size_of::<abi::Buffer>())) {
@@ -246,7 +249,8 @@ fn only(values: &Values, what: &str) -> Result<Buffer, Refusal> {
     let too_large =
         || Refusal::invalid(format!("the dims of the {what} are negative or too large"));
     let (mut dims, mut bytes) = (Vec::new(), size_of_type(buffer.data_type)?);
-    for &dim in slice(buffer.dims, buffer.rank, "dim")? {
+    // SAFETY: a buffer has as many dims as its rank says.
+    for &dim in unsafe { slice(buffer.dims, buffer.rank, "dim") }? {
         let dim = usize::try_from(dim).map_err(|_| too_large())?;
         bytes = bytes.checked_mul(dim.max(1)).ok_or_else(too_large)?;
         dims.push(dim);
@@ -258,17 +262,23 @@ fn only(values: &Values, what: &str) -> Result<Buffer, Refusal> {
 }
 
 /// The attributes `fold` and `axes`.
-fn attributes<'a>(attrs: &'a Attributes) -> Result<(NativeFold, &'a [i64]), Refusal> {
-    let types = slice(attrs.types, attrs.size, "attribute")?;
-    let names = slice(attrs.names, attrs.size, "attribute")?;
-    let values = slice(attrs.values, attrs.size, "attribute")?;
+fn attributes(attrs: &Attributes) -> Result<(NativeFold, &[i64]), Refusal> {
+    // SAFETY: `attrs` is a part of the frame, so its arrays are as long as it says.
+    let (types, names, values) = unsafe {
+        (
+            slice(attrs.types, attrs.size, "attribute")?,
+            slice(attrs.names, attrs.size, "attribute")?,
+            slice(attrs.values, attrs.size, "attribute")?,
+        )
+    };
     let (mut fold, mut axes) = (None, None);
     for ((&kind, &name), &value) in types.iter().zip(names).zip(values) {
         // SAFETY: a name is null, or a span of bytes as the header says.
         match (unsafe { text(name) }?, kind) {
-            // SAFETY: the value of a string is null, or a span of bytes.
             (NativeCall::FOLD, abi::STRING) => {
-                fold = Some(fold_of(unsafe { text(value.cast()) }?)?)
+                // SAFETY: the value of a string is null, or a span of bytes.
+                let name = unsafe { text(value.cast()) }?;
+                fold = Some(fold_of(name)?);
             }
             // SAFETY: the value of an array is null, or an `Array`.
             (NativeCall::AXES, abi::ARRAY) => axes = Some(unsafe { integers(value.cast()) }?),
@@ -294,7 +304,8 @@ unsafe fn text<'a>(span: *const abi::ByteSpan) -> Result<&'a str, Refusal> {
     let span = unsafe { span.as_ref() };
     let span = span.ok_or_else(|| Refusal::invalid("an attribute is null"))?;
     let len = i64::try_from(span.len).unwrap_or(-1);
-    let bytes = slice(span.start, len, "byte")?;
+    // SAFETY: a span has as many bytes as it says.
+    let bytes = unsafe { slice(span.start, len, "byte") }?;
     std::str::from_utf8(bytes).map_err(|_| Refusal::invalid("an attribute is no text"))
 }
 
@@ -305,7 +316,9 @@ unsafe fn integers<'a>(array: *const abi::Array) -> Result<&'a [i64], Refusal> {
     let array = unsafe { array.as_ref() };
     match array {
         Some(array) if array.data_type == abi::data_type::S64 => {
-            slice(array.data.cast(), i64::try_from(array.size).unwrap_or(-1), "axis")
+            let len = i64::try_from(array.size).unwrap_or(-1);
+            // SAFETY: an array of that type has as many integers as it says.
+            unsafe { slice(array.data.cast(), len, "axis") }
         }
         _ => {
             Err(Refusal::invalid(format!("`{}` is no array of 64-bit integers", NativeCall::AXES)))
@@ -314,7 +327,10 @@ unsafe fn integers<'a>(array: *const abi::Array) -> Result<&'a [i64], Refusal> {
 }
 
 /// The elements of an array of the frame, whose length XLA states.
-fn slice<'a, T>(start: *const T, len: i64, what: &str) -> Result<&'a [T], Refusal> {
+///
+/// # Safety
+/// `start` must be null, or point to `len` elements that live as long as `'a`, if it is aligned.
+unsafe fn slice<'a, T>(start: *const T, len: i64, what: &str) -> Result<&'a [T], Refusal> {
     let wrong = || Refusal::invalid(format!("the number of {what}s is {len}"));
     let count = usize::try_from(len).map_err(|_| wrong())?;
     if count == 0 {
@@ -324,6 +340,6 @@ fn slice<'a, T>(start: *const T, len: i64, what: &str) -> Result<&'a [T], Refusa
     if bytes.is_none() || start.is_null() || !start.is_aligned() {
         return Err(wrong());
     }
-    // SAFETY: a frame's arrays have the lengths that it states, and live while the handler runs.
+    // SAFETY: the caller says so; the bytes fit in memory.
     Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }

@@ -261,7 +261,7 @@ mod tests {
         ] {
             let array = ArrayShape::new(element_type, sizes.iter().copied());
             let call = NativeCall { fold, axes: dims(axes) };
-            let pays = price(&array, &call).is_some_and(|price| price.pays());
+            let pays = price(&array, &call).is_some_and(super::Price::pays);
             assert_eq!(pays, ratio > 1.2, "{array} {axes:?} {fold:?}");
         }
     }
@@ -271,7 +271,7 @@ mod tests {
         let call = NativeCall { fold: NativeFold::Sum, axes: dims([1]) };
         let pays = |rows: i64| {
             let array = ArrayShape::new(ElementType::F32, [rows, 4]);
-            price(&array, &call).is_some_and(|price| price.pays())
+            price(&array, &call).is_some_and(super::Price::pays)
         };
         assert!(!pays(0) && !pays(1024) && pays(1 << 16));
     }
