@@ -73,6 +73,36 @@ impl<'a, T> View<'a, T> {
         &self.strides
     }
 
+    /// The view of the same data in which dim `i` of this one is dim `along[i]`, and nothing changes
+    /// along the other dims.
+    pub(crate) fn broadcast(&self, dims: &[usize], along: &[usize]) -> Result<Self, Error> {
+        let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, dims.len());
+        let fits = |(&of, &dim): (&usize, &usize)| dims.get(of) == Some(&dim);
+        if along.len() != self.dims.len() || !along.iter().zip(&self.dims).all(fits) {
+            return Err(Error::OtherDims { given: self.dims.to_vec(), wanted: dims.to_vec() });
+        }
+        for (&of, &stride) in along.iter().zip(&self.strides) {
+            strides[of] = stride;
+        }
+        Self::new(self.data, self.offset, dims, &strides)
+    }
+
+    /// The view in which a dim is two: `parts`, and the indices within each.
+    pub(crate) fn split(&self, dim: usize, parts: usize) -> Result<Self, Error> {
+        let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
+        let (Some(len), Some(stride)) = (dims.get_mut(dim), self.strides.get(dim)) else {
+            return Err(Error::AxisOutOfRange { axis: i64::MAX, rank: self.dims.len() });
+        };
+        if parts == 0 || *len % parts != 0 {
+            return Err(Error::Groups { groups: parts, channels: *len });
+        }
+        *len /= parts;
+        let whole = stride.checked_mul((*len).cast_signed()).ok_or(Error::TooLarge)?;
+        dims.insert(dim, parts);
+        strides.insert(dim, whole);
+        Self::new(self.data, self.offset, &dims, &strides)
+    }
+
     /// The element at index 0; dangling if there is none.
     pub(crate) fn origin(&self) -> *const T {
         self.data.as_ptr().wrapping_add(self.offset)
