@@ -46,7 +46,7 @@ fn arrows_point_one_way() {
         ("sim", &["ir", "lower", "target"][..]),
         (
             "tilewright",
-            &["interp", "ir", "lower", "proto", "rewrite", "sim", "stablehlo", "target", "text"][..],
+            &["interp", "ir", "lower", "native", "proto", "rewrite", "sim", "stablehlo", "target", "text"][..],
         ),
         ("native", &[][..]),
         ("view", &["tilewright"][..]),

@@ -250,6 +250,8 @@ pub struct Program {
     pub(super) inputs: usize,
     pub(super) nodes: Vec<Node>,
     pub(super) outputs: Vec<Wanted>,
+    /// Whether values are `f64`, whatever the operands are.
+    pub(super) is_wide: bool,
 }
 
 /// The most dims, reductions and inputs of a program.
@@ -265,7 +267,12 @@ impl Program {
         if dims.len() > MOST || indices.is_none_or(|all| isize::try_from(all).is_err()) {
             return Err(Error::TooLarge);
         }
-        Ok(Self { dims: dims.to_vec(), inputs: 0, nodes: Vec::new(), outputs: Vec::new() })
+        Ok(Self { dims: dims.to_vec(), inputs: 0, nodes: Vec::new(), outputs: Vec::new(), is_wide: false })
+    }
+
+    /// Computes in `f64`, even if no operand and no output is.
+    pub fn compute_in_f64(&mut self) {
+        self.is_wide = true;
     }
 
     fn push(&mut self, node: Node) -> Id {

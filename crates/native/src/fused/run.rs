@@ -34,7 +34,8 @@ pub(super) fn run(
     if program.dims.contains(&0) {
         return run_empty(program, pool);
     }
-    let is_wide = operands.iter().any(Operand::is_f64)
+    let is_wide = program.is_wide
+        || operands.iter().any(Operand::is_f64)
         || program.outputs.iter().any(|output| output.kind == Kind::F64);
     if is_wide {
         run_in::<f64>(program, operands, pool)
