@@ -1,5 +1,7 @@
 //! Arrays in memory.
 
+use std::marker::PhantomData;
+
 use smallvec::SmallVec;
 
 use crate::error::Error;
@@ -7,11 +9,17 @@ use crate::error::Error;
 /// A view of an array: elements of a slice at regular distances, which may be negative or zero.
 #[derive(Clone, Debug)]
 pub struct View<'a, T> {
-    data: &'a [T],
-    offset: usize,
+    /// The element at index 0; no element if a dim is 0. Those at all indices can be read.
+    origin: *const T,
+    data: PhantomData<&'a [T]>,
     dims: SmallVec<[usize; 6]>,
     strides: SmallVec<[isize; 6]>,
 }
+
+// SAFETY: a view is a shared borrow of its elements, as a slice is.
+unsafe impl<T: Sync> Send for View<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for View<'_, T> {}
 
 impl<'a, T> View<'a, T> {
     /// The view whose element at index 0 is `data[offset]`; neighbours along dim `i` lie
@@ -29,15 +37,14 @@ impl<'a, T> View<'a, T> {
         if dims.len() != strides.len() {
             return Err(Error::StridesOfOtherRank { strides: strides.len(), dims: dims.len() });
         }
-        let view = Self { data, offset, dims: dims.into(), strides: strides.into() };
+        let origin = data.as_ptr().wrapping_add(offset);
+        let (data_len, data) = (data.len(), PhantomData);
+        let view = Self { origin, data, dims: dims.into(), strides: strides.into() };
         if dims.contains(&0) {
             return Ok(view);
         }
-        let elements = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-        if elements.is_none_or(|elements| isize::try_from(elements).is_err()) {
-            return Err(Error::TooLarge);
-        }
-        let outside = Error::OutOfBounds(data.len());
+        countable(dims)?;
+        let outside = Error::OutOfBounds(data_len);
         let mut bounds = [i128::try_from(offset).map_err(|_| outside.clone())?; 2];
         for (&dim, &stride) in dims.iter().zip(strides) {
             let last = i128::try_from(dim).map_err(|_| Error::TooLarge)? - 1;
@@ -45,7 +52,7 @@ impl<'a, T> View<'a, T> {
             bounds[usize::from(reach > 0)] += reach;
         }
         let [low, high] = bounds;
-        let is_within = low >= 0 && usize::try_from(high).is_ok_and(|high| high < data.len());
+        let is_within = low >= 0 && usize::try_from(high).is_ok_and(|high| high < data_len);
         if is_within { Ok(view) } else { Err(outside) }
     }
 
@@ -84,7 +91,9 @@ impl<'a, T> View<'a, T> {
         for (&of, &stride) in along.iter().zip(&self.strides) {
             strides[of] = stride;
         }
-        Self::new(self.data, self.offset, dims, &strides)
+        countable(dims)?;
+        // Each index is one of this view, which its elements have along the other dims, too.
+        Ok(Self { dims: dims.into(), strides, ..*self })
     }
 
     /// The view in which a dim is two: `parts`, and the indices within each.
@@ -100,11 +109,34 @@ impl<'a, T> View<'a, T> {
         let whole = stride.checked_mul((*len).cast_signed()).ok_or(Error::TooLarge)?;
         dims.insert(dim, parts);
         strides.insert(dim, whole);
-        Self::new(self.data, self.offset, &dims, &strides)
+        // The indices are those of this view, told by two numbers.
+        Ok(Self { dims, strides, ..*self })
     }
 
     /// The element at index 0; dangling if there is none.
     pub(crate) fn origin(&self) -> *const T {
-        self.data.as_ptr().wrapping_add(self.offset)
+        self.origin
+    }
+}
+
+/// Checks that the number of elements is one of those that memory can hold.
+fn countable(dims: &[usize]) -> Result<(), Error> {
+    let elements = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim.max(1)));
+    let fits = elements.is_some_and(|elements| isize::try_from(elements).is_ok());
+    if fits { Ok(()) } else { Err(Error::TooLarge) }
+}
+
+/// A view of the same elements, whatever their strides are.
+#[cfg(feature = "ndarray")]
+impl<'a, T, D: ndarray::Dimension> From<ndarray::ArrayView<'a, T, D>> for View<'a, T> {
+    fn from(view: ndarray::ArrayView<'a, T, D>) -> Self {
+        // The elements at all indices can be read for as long as the view is borrowed, and there
+        // are at most `isize::MAX`: `ndarray` promises both.
+        Self {
+            origin: view.as_ptr(),
+            data: PhantomData,
+            dims: view.shape().into(),
+            strides: view.strides().into(),
+        }
     }
 }

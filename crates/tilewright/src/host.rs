@@ -8,10 +8,7 @@ use tilewright_ir::Opcode;
 pub(crate) fn count(calls: &mut BTreeMap<&'static str, u64>, opcode: Opcode) {
     // The instructions of a fusion are counted separately.
     let nothing = opcode.hands_on_its_operands()
-        || matches!(
-            opcode,
-            Opcode::Constant | Opcode::Bitcast | Opcode::AfterAll | Opcode::Fusion
-        );
+        || matches!(opcode, Opcode::Constant | Opcode::Bitcast | Opcode::AfterAll | Opcode::Fusion);
     if !nothing {
         let calls = calls.entry(opcode.name()).or_default();
         *calls = calls.saturating_add(1);

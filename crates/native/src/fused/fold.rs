@@ -58,10 +58,8 @@ impl Accumulators {
         let held = self.values[at];
         self.values[at] = match self.reduction {
             Reduction::Sum => {
-                // The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.
-                let sum = held + value;
-                let part = sum - held;
-                self.others[at] += (held - (sum - part)) + (value - part) + other;
+                let (sum, lost) = summed(held, value);
+                self.others[at] += lost + other;
                 sum
             }
             Reduction::Product => held * value,
@@ -77,6 +75,18 @@ impl Accumulators {
                 mean
             }
         };
+    }
+
+    /// Adds sums to neighbours: a loop that becomes vectors.
+    #[inline(always)]
+    fn add_sums<R: Real>(&mut self, at: usize, parts: &[R]) {
+        let values = &mut self.values[at..at + parts.len()];
+        let others = &mut self.others[at..at + parts.len()];
+        for ((held, other), part) in values.iter_mut().zip(others).zip(parts) {
+            let (sum, lost) = summed(*held, part.to_f64());
+            *held = sum;
+            *other += lost;
+        }
     }
 
     /// Adds the accumulators of another task.
@@ -102,6 +112,14 @@ impl Accumulators {
             *to = R::from_f64(deviations);
         }
     }
+}
+
+/// The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.
+#[inline(always)]
+fn summed(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
 }
 
 trait Merged {
@@ -169,9 +187,14 @@ impl<R: Real> FoldTile<'_, R> {
         let extents = extents(place, axes, reduced);
         reduce_tile(fold, a, &extents, first, second, (nothing, nothing_2));
         loops.runs(|from, offset| {
-            for i in 0..loops.len {
-                let to_at = at.wrapping_add(offset).wrapping_add(i.cast_signed() * loops.stride);
-                to.add(to_at.cast_unsigned(), first[from + i].to_f64(), 0.0, 0.0);
+            let at = at.wrapping_add(offset);
+            let parts = &first[from..from + loops.len];
+            if loops.stride == 1 && to.reduction == Reduction::Sum {
+                return to.add_sums(at.cast_unsigned(), parts);
+            }
+            for (i, part) in parts.iter().enumerate() {
+                let at = at.wrapping_add(i.cast_signed() * loops.stride);
+                to.add(at.cast_unsigned(), part.to_f64(), 0.0, 0.0);
             }
         });
     }

@@ -267,7 +267,13 @@ impl Program {
         if dims.len() > MOST || indices.is_none_or(|all| isize::try_from(all).is_err()) {
             return Err(Error::TooLarge);
         }
-        Ok(Self { dims: dims.to_vec(), inputs: 0, nodes: Vec::new(), outputs: Vec::new(), is_wide: false })
+        Ok(Self {
+            dims: dims.to_vec(),
+            inputs: 0,
+            nodes: Vec::new(),
+            outputs: Vec::new(),
+            is_wide: false,
+        })
     }
 
     /// Computes in `f64`, even if no operand and no output is.

@@ -122,8 +122,11 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn value(&mut self, id: InstId) -> Option<Id> {
         let module = self.module;
-        let operands: Vec<Id> =
-            module.operands(id).iter().map(|id| self.ids.get(id).copied()).collect::<Option<_>>()?;
+        let operands: Vec<Id> = module
+            .operands(id)
+            .iter()
+            .map(|id| self.ids.get(id).copied())
+            .collect::<Option<_>>()?;
         let (value, rounds) = match (module.op(id), operands.as_slice()) {
             (Op::Constant(literal), _) => (self.constant(literal)?, false),
             (Op::Broadcast(_) | Op::Reshape(_), &[a]) => (a, false),

@@ -248,7 +248,9 @@ impl Search<'_> {
         if !is_known(self.module, id) {
             return false;
         }
-        if let (Op::Reduce(_), Some(&array)) = (self.module.op(id), self.module.operands(id).first()) {
+        if let (Op::Reduce(_), Some(&array)) =
+            (self.module.op(id), self.module.operands(id).first())
+        {
             return self.along.contains_key(&array) && self.result(id, array).as_ref() == Some(own);
         }
         let Some(wanted) = self.operands(id) else { return false };
@@ -287,7 +289,8 @@ impl Search<'_> {
         }
         // What only moves elements, for others, is left to these.
         for &id in order.iter().rev() {
-            let moves = matches!(module.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Constant(_));
+            let moves =
+                matches!(module.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Constant(_));
             let is_used = module.users(id).iter().any(|user| members.contains(user));
             if moves && !is_used {
                 members.remove(&id);
@@ -311,7 +314,8 @@ impl Search<'_> {
         };
         // Each computation that needs a constant has its own.
         let is_constant = |id: &InstId| matches!(module.op(*id), Op::Constant(_));
-        let outputs = ordered.iter().copied().filter(is_read).filter(|id| !is_constant(id)).collect();
+        let outputs =
+            ordered.iter().copied().filter(is_read).filter(|id| !is_constant(id)).collect();
         Region { members: ordered, inputs, outputs, space: self.space, along: self.along }
     }
 }
