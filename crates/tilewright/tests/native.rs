@@ -64,7 +64,7 @@ fn folder(name: &str) -> u64 {
         }
         let (found, ran) = ran(&module, &inputs, 2);
         programs += ran.programs;
-        wrong.extend(differs(&module, &inputs, &found).map(|why| (fixture.path.clone(), why)));
+        wrong.extend(differs(&module, &inputs, &found).map(|why| (fixture.name.clone(), why)));
     }
     assert!(wrong.is_empty(), "below {}: {wrong:#?}", root().display());
     programs
