@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
 use tilewright_interp::{Delegate, Evaluation, Limits, Outputs, Progress, check_precision};
+use tilewright_ir::expand::plain;
 use tilewright_ir::{CompId, InstId, Literal, Module, Op, Verified, verify};
 use tilewright_lower::{ErrorKind, Group, LowerError, executed, outlined};
 use tilewright_native::Threads;
@@ -67,7 +68,8 @@ pub fn run(
         .with_passes(PassSelection::Pipeline("cleanup".to_owned()))
         .with_cancel(progress.cancel_flag());
     let simple = optimize(module.clone(), &options)?.module;
-    let (module, programs) = partitioned(&simple)?;
+    // The evaluation would take batch norms apart in a module of its own.
+    let (module, programs) = partitioned(&plain(&simple))?;
     let backend = Backend { module: &module, programs, threads, ran: Mutex::default() };
     let evaluation = Evaluation::new(&module).limits(*limits).delegate(&backend).progress(progress);
     let mut outputs = evaluation.run(std::slice::from_ref(&inputs))?;

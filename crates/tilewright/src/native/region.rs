@@ -287,8 +287,11 @@ impl Search<'_> {
                 end = end.min(place(&id));
             }
         }
-        // What only moves elements, for others, is left to these.
-        for &id in order.iter().rev() {
+        // What only moves elements, for others, is left to these, if it stands after all that the
+        // program reads.
+        let reads = members.iter().flat_map(|&id| module.operands(id));
+        let last = reads.filter(|id| !members.contains(*id)).map(place).max();
+        for &id in order.iter().rev().filter(|id| last.is_none_or(|last| place(id) > last)) {
             let moves =
                 matches!(module.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Constant(_));
             let is_used = module.users(id).iter().any(|user| members.contains(user));
