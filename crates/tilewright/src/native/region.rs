@@ -265,7 +265,16 @@ impl Search<'_> {
         let places: FxHashMap<InstId, usize> =
             order.iter().enumerate().map(|(place, &id)| (id, place)).collect();
         let place = |id: &InstId| places.get(id).copied().unwrap_or(usize::MAX);
-        let fits: FxHashSet<InstId> = order.iter().copied().filter(|&id| self.fits(id)).collect();
+        let mut fits: FxHashSet<InstId> =
+            order.iter().copied().filter(|&id| self.fits(id)).collect();
+        // What runs before or after others by decree stays where it is.
+        for &id in &order {
+            let before = module.control_predecessors(id);
+            if !before.is_empty() {
+                fits.remove(&id);
+                before.iter().for_each(|id| drop(fits.remove(id)));
+            }
+        }
         let mut members = FxHashSet::default();
         // Where the first of the others stands that uses a member: the program runs before it.
         let mut end = usize::MAX;
