@@ -185,7 +185,7 @@ ENTRY e {
 }
 
 /// An init that is no identity counts once, and so does one that is not known before the run; the
-/// maximum of nothing is the init.
+/// maximum of nothing is the init. The sum is left to the interpreter.
 #[test]
 fn inits_of_floats_count_once() {
     let ran = agrees(&format!(

@@ -105,7 +105,14 @@ fn is_known(module: &Module, id: InstId) -> bool {
         Op::Reduce(attrs) => {
             let known = [Opcode::Add, Opcode::Multiply, Opcode::Maximum, Opcode::Minimum];
             let monoid = Monoid::of(module, attrs.to_apply);
-            floats() && monoid.is_some_and(|monoid| known.contains(&monoid.opcode))
+            let extremum = [Opcode::Maximum, Opcode::Minimum];
+            // The sum without a large init may overflow where that with it does not.
+            let is_kept = |monoid: Monoid| {
+                let init = operands.get(1).map(|&init| module.op(init));
+                extremum.contains(&monoid.opcode)
+                    || matches!(init, Some(Op::Constant(init)) if monoid.is_neutral(init))
+            };
+            floats() && monoid.is_some_and(|m| known.contains(&m.opcode) && is_kept(m))
         }
         Op::Compare(attrs) => {
             let default = matches!(attrs.order, None | Some(CompareOrder::Float));
@@ -245,7 +252,11 @@ impl Search<'_> {
     /// Checks whether all operands of an instruction lie as it needs them.
     fn fits(&self, id: InstId) -> bool {
         let Some(own) = self.along.get(&id) else { return false };
-        if !is_known(self.module, id) {
+        // What runs before or after others by decree stays where it is.
+        let is_bound = self.module.extras(id).is_some_and(|extras| {
+            !extras.control_predecessors.is_empty() || !extras.control_successors().is_empty()
+        });
+        if is_bound || !is_known(self.module, id) {
             return false;
         }
         if let (Op::Reduce(_), Some(&array)) =
@@ -265,16 +276,7 @@ impl Search<'_> {
         let places: FxHashMap<InstId, usize> =
             order.iter().enumerate().map(|(place, &id)| (id, place)).collect();
         let place = |id: &InstId| places.get(id).copied().unwrap_or(usize::MAX);
-        let mut fits: FxHashSet<InstId> =
-            order.iter().copied().filter(|&id| self.fits(id)).collect();
-        // What runs before or after others by decree stays where it is.
-        for &id in &order {
-            let before = module.control_predecessors(id);
-            if !before.is_empty() {
-                fits.remove(&id);
-                before.iter().for_each(|id| drop(fits.remove(id)));
-            }
-        }
+        let fits: FxHashSet<InstId> = order.iter().copied().filter(|&id| self.fits(id)).collect();
         let mut members = FxHashSet::default();
         // Where the first of the others stands that uses a member: the program runs before it.
         let mut end = usize::MAX;
