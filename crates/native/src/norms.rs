@@ -224,7 +224,7 @@ impl Norm {
         }
         let mut dims = dims.to_vec();
         if let Some((channel, groups)) = split {
-            if groups == 0 || dims[channel] % groups != 0 {
+            if groups == 0 || !dims[channel].is_multiple_of(groups) {
                 return Err(Error::Groups { groups, channels: dims[channel] });
             }
             dims[channel] /= groups;

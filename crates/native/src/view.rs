@@ -102,7 +102,7 @@ impl<'a, T> View<'a, T> {
         let (Some(len), Some(stride)) = (dims.get_mut(dim), self.strides.get(dim)) else {
             return Err(Error::AxisOutOfRange { axis: i64::MAX, rank: self.dims.len() });
         };
-        if parts == 0 || *len % parts != 0 {
+        if parts == 0 || !len.is_multiple_of(parts) {
             return Err(Error::Groups { groups: parts, channels: *len });
         }
         *len /= parts;

@@ -246,17 +246,16 @@ impl Plan {
     /// Lets values whose times do not meet lie in one buffer.
     fn share_buffers(&mut self, made: usize) {
         let mut last = vec![0; made];
-        let mut steps = 0;
-        for step in self.passes.iter().flat_map(|pass| &pass.steps) {
+        let steps = self.passes.iter().flat_map(|pass| &pass.steps);
+        for (now, step) in steps.enumerate() {
             for &arg in step.args.iter().chain([&step.out]).filter(|&&arg| arg < made) {
-                last[arg] = steps;
+                last[arg] = now;
             }
-            steps += 1;
         }
         let mut at = vec![0; made];
         let mut free: Vec<usize> = Vec::new();
-        let mut now = 0;
-        for step in self.passes.iter_mut().flat_map(|pass| &mut pass.steps) {
+        let steps = self.passes.iter_mut().flat_map(|pass| &mut pass.steps);
+        for (now, step) in steps.enumerate() {
             let read = step.args.clone();
             if step.out < made {
                 at[step.out] = free.pop().unwrap_or(self.buffers);
@@ -269,7 +268,6 @@ impl Plan {
             free.extend(ended.iter().filter(|&&value| last[value] == now).map(|&value| at[value]));
             step.args.iter_mut().for_each(|arg| *arg = at[*arg]);
             step.out = at.get(step.out).copied().unwrap_or(usize::MAX);
-            now += 1;
         }
     }
 }

@@ -245,7 +245,8 @@ impl Run<'_> {
         let plan = self.plan;
         let elements = plan.space.size(plan.space.all());
         let kept: usize = self.sinks().map(|(_, layout)| layout.len).sum();
-        let most = if kept > 0 { MOST_PIECES.min(elements / 4 / kept) } else { MOST_TASKS };
+        let few = (elements / 4).checked_div(kept).map(|few| few.min(MOST_PIECES));
+        let most = few.unwrap_or(MOST_TASKS);
         let tasks = (elements / TASK).min(most).min(units).max(1);
         let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
             (0..tasks).map(|_| Mutex::new(None)).collect();
