@@ -30,7 +30,7 @@ struct Case {
 fn input(dims: &[usize], order: u64, kinds: &[u8], kind: u8) -> Input {
     let mut order_of: Vec<usize> = (0..dims.len()).collect();
     order_of.sort_by_key(|&i| std::cmp::Reverse(i));
-    if order % 3 == 0 {
+    if order.is_multiple_of(3) {
         order_of.sort_by_key(|&i| order >> (8 * i) & 255);
     }
     let (mut strides, mut apart, mut offset) = (vec![0; dims.len()], 1usize, 0);
