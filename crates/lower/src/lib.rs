@@ -16,8 +16,8 @@ mod strategy;
 pub use codegen::reduce::{Elements, Neutral, Reduction, Selection, Source};
 pub use error::{ErrorKind, LowerError};
 pub use module::{
-    Group, HostCall, HostReason, Lowered, Planned, fused, lower, lower_with_cancel, lowerable,
-    lowered, plans, plans_with_cancel, reduction, selection,
+    Group, HostCall, HostReason, Lowered, Planned, executed, fused, lower, lower_with_cancel,
+    lowerable, lowered, outlined, plans, plans_with_cancel, reduction, selection,
 };
 pub use plan::axis::{Axis, Kind};
 pub use plan::{Order, PlanError, ReductionPlan, Step};

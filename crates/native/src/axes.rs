@@ -68,7 +68,7 @@ pub(crate) struct Reduced {
 }
 
 /// Returns which dims the axes name; negative ones count from the end.
-fn named(rank: usize, axes: &[i64]) -> Result<SmallVec<[bool; 6]>, Error> {
+pub(crate) fn named(rank: usize, axes: &[i64]) -> Result<SmallVec<[bool; 6]>, Error> {
     let mut named: SmallVec<[bool; 6]> = SmallVec::from_elem(false, rank);
     for &axis in axes {
         let out_of_range = Error::AxisOutOfRange { axis, rank };

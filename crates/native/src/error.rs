@@ -49,4 +49,36 @@ pub enum Error {
     /// The places of extrema are counted in 32 bits.
     #[error("{0} elements are reduced to one place; at most 4294967294 can be told apart")]
     TooManyPlaces(usize),
+    /// A program has another number of inputs.
+    #[error("{given} operands for a program of {wanted} inputs")]
+    Operands {
+        /// The number of operands.
+        given: usize,
+        /// The number of inputs.
+        wanted: usize,
+    },
+    /// An operand has other dims than the program.
+    #[error(
+        "an operand of dims {given:?} for a program over {wanted:?}: broadcast it by strides of 0"
+    )]
+    OtherDims {
+        /// The dims of the operand.
+        given: Vec<usize>,
+        /// The dims of the program.
+        wanted: Vec<usize>,
+    },
+    /// An id is not one of the program's, or not of moments.
+    #[error("a value is not one of this program's, or not what is asked for")]
+    OfAnotherProgram,
+    /// Channels that are no whole number of groups.
+    #[error("{channels} channels do not divide into {groups} groups")]
+    Groups {
+        /// The number of groups.
+        groups: usize,
+        /// The number of channels.
+        channels: usize,
+    },
+    /// An output has not all dims that its value changes along.
+    #[error("output {0} changes along a dim that its array does not have")]
+    Dropped(usize),
 }

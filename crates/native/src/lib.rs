@@ -1,5 +1,7 @@
 //! Reductions of arrays along any axes on this CPU: one pass, no workspace of the array's size, no
-//! transpose.
+//! transpose; and [`norms`] made of them, by [`fused`] programs.
+//!
+//! The feature `ndarray` makes views of the arrays of that crate.
 //!
 //! ```
 //! use tilewright_native::{Serial, Sum, View, reduce};
@@ -27,7 +29,9 @@ mod axes;
 mod elements;
 mod error;
 mod folds;
+pub mod fused;
 mod kernel;
+pub mod norms;
 mod plan;
 mod pool;
 mod run;

@@ -148,7 +148,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         if plan.pieces == 1 {
             return run_once(pool, plan.tasks, &|task| {
                 let [from, to] = [task, task + 1].map(|n| share(plan.units, plan.tasks, n));
-                self.on_level(Units { run: self, from, to });
+                on_level(self.level, Units { run: self, from, to });
             });
         }
         let mut parts: Vec<std::sync::Mutex<Option<Accumulators<T, F>>>> = Vec::new();
@@ -159,7 +159,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             let steps = plan.steps(to - from);
             let mut accumulators = Accumulators::new(self.fold, plan, steps);
             let into = &mut accumulators;
-            self.on_level(Piece { run: self, unit, from, to, into });
+            on_level(self.level, Piece { run: self, unit, from, to, into });
             accumulators.keep_first_level();
             if let Ok(mut slot) = parts[part].lock() {
                 *slot = Some(accumulators);
@@ -192,19 +192,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         }
         for one in all {
             one.forget_levels();
-        }
-    }
-
-    /// Runs a task with the instructions that this CPU has.
-    fn on_level(&self, task: impl Task) {
-        match self.level {
-            Level::Base => task.run(),
-            // SAFETY: `Level::detect` found these instructions on this CPU.
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { on_avx2(task) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { on_avx512(task) },
         }
     }
 
@@ -435,8 +422,21 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
 }
 
 /// Work that is compiled for each level. What it calls must be inlined, always.
-trait Task {
+pub(crate) trait Task {
     fn run(self);
+}
+
+/// Runs a task with the instructions of a level, which must be one that [`Level::detect`] returned.
+pub(crate) fn on_level(level: Level, task: impl Task) {
+    match level {
+        Level::Base => task.run(),
+        // SAFETY: `Level::detect` found these instructions on this CPU.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { on_avx2(task) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { on_avx512(task) },
+    }
 }
 
 /// The reduction of whole units.
@@ -510,7 +510,7 @@ unsafe fn on_avx512(task: impl Task) {
 }
 
 /// The first of the `n`th of `parts` almost equal parts of `all`.
-fn share(all: usize, parts: usize, n: usize) -> usize {
+pub(crate) fn share(all: usize, parts: usize, n: usize) -> usize {
     let (whole, more) = (all / parts, all % parts);
     whole * n + more.min(n)
 }

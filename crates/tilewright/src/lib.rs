@@ -158,7 +158,8 @@
 //! of this crate covers its own items and the items that it re-exports by name.
 //!
 //! The feature `simulate`, which is on by default, has kernels and the simulated machine: `lowering`,
-//! `simulate`, `lower` and `sim`.
+//! `simulate`, `lower` and `sim`. The feature `native`, on by default, too, has the module `native`: it
+//! runs norms and reductions of modules on this CPU by vector instructions.
 
 mod agreement;
 mod algebra;
@@ -175,12 +176,16 @@ mod folder;
 mod format;
 mod guard;
 mod gzip;
+#[cfg(any(feature = "native", feature = "simulate"))]
+mod host;
 mod judge;
 pub mod listing;
 #[cfg(feature = "simulate")]
 pub mod lowering;
 mod mlir;
 mod module;
+#[cfg(feature = "native")]
+pub mod native;
 mod nudge;
 mod pipeline;
 pub mod prelude;
@@ -197,7 +202,7 @@ mod xspace;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
-#[cfg(feature = "simulate")]
+#[cfg(any(feature = "native", feature = "simulate"))]
 pub use tilewright_lower as lower;
 pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;

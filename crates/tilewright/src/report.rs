@@ -260,7 +260,7 @@ impl From<&Note> for NoteSummary {
 /// The measurements of a run. Values that a backend does not count are `null` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// The backend: `interp` or `sim`.
+    /// The backend: `interp`, `sim` or `native`.
     pub backend: &'static str,
     /// Wall-clock time in milliseconds.
     pub wall_ms: f64,
@@ -278,6 +278,10 @@ pub struct RunReport {
     pub vector_ops: Option<u64>,
     /// Operations that take vectors apart.
     pub realign_ops: Option<u64>,
+    /// Number of programs and reduces that ran by vector instructions of this CPU; not in JSON of
+    /// other backends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<u64>,
     /// Number of instructions that the host ran.
     pub host_calls: Option<u64>,
     /// Number of host calls by op; not in JSON if there is no host.
@@ -305,6 +309,7 @@ impl RunReport {
             vmem_peak_bytes: None,
             vector_ops: None,
             realign_ops: None,
+            programs: None,
             host_calls: None,
             host_ops: None,
             refused: Vec::new(),

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use tilewright_interp::{Delegate, Elementwise, Evaluation, Limits, Outputs, Progress};
-use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Opcode, Verified};
+use tilewright_ir::{Data, ElementType, InstId, Literal, Op, Verified};
 use tilewright_lower::{ErrorKind, LowerError, Lowered, Sequence, Strategy};
 use tilewright_sim::{Arithmetic, Lanes, Memory, memory_of};
 use tilewright_target::Target;
 
 use crate::error::Error;
+use crate::host;
 use crate::lowering;
 use crate::report::RunReport;
 
@@ -160,7 +161,8 @@ struct Backend<'a> {
 impl Delegate for Backend<'_> {
     fn compute(&self, id: InstId, operands: &[Literal]) -> Result<Option<Literal>, String> {
         let Some(lowered) = self.kernels.get(&id) else {
-            self.host_call(id);
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            host::count(&mut done.host_calls, self.module.opcode(id));
             return Ok(None);
         };
         self.ran(id, lowered, operands).map(Some)
@@ -211,22 +213,6 @@ impl Backend<'_> {
         match (is_tuple, results.len()) {
             (false, 1) => results.next().ok_or_else(|| "it has no result".to_owned()),
             _ => Ok(Literal::Tuple(results.collect())),
-        }
-    }
-
-    /// Counts host calls; instructions that move no element are not counted.
-    fn host_call(&self, id: InstId) {
-        let opcode = self.module.opcode(id);
-        // The instructions of a fusion are counted separately.
-        let nothing = opcode.hands_on_its_operands()
-            || matches!(
-                opcode,
-                Opcode::Constant | Opcode::Bitcast | Opcode::AfterAll | Opcode::Fusion
-            );
-        if !nothing {
-            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-            let calls = done.host_calls.entry(opcode.name()).or_default();
-            *calls = calls.saturating_add(1);
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{Bounds, DeviceCount, Input};
 pub(crate) enum Backend {
     Interp,
     Sim,
+    Native,
 }
 
 /// `tilewright run`.
@@ -41,8 +42,9 @@ pub(crate) struct Run {
     pub(crate) devices: DeviceCount,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
-    /// The backend: the interpreter, or the simulated machine of a target, which runs all that
-    /// has kernels and leaves the rest to the interpreter
+    /// The backend: the interpreter; or the simulated machine of a target, which runs all that
+    /// has kernels; or this CPU, which runs norms and reductions by vector instructions. The last
+    /// two leave the rest to the interpreter
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Interp)]
     pub(crate) backend: Backend,
     /// The machine that is simulated: a built-in name (see `tilewright targets`) or
@@ -63,6 +65,9 @@ pub(crate) struct Run {
     /// several devices, those of the first
     #[arg(long)]
     pub(crate) profile: bool,
+    /// The threads of `--backend native`, which change no result; one for each core if absent
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<std::num::NonZero<usize>>,
     /// Show the time, and the counters of the simulated machine, on stderr
     #[arg(long)]
     pub(crate) stats: bool,

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use tilewright::ir::Literal;
+use tilewright::native;
 use tilewright::report::RunReport;
 use tilewright::simulate::{self, Trace};
 use tilewright::{Devices, Loaded, Outputs, Profile, Profiler, Progress, Recording, RunOptions};
@@ -16,13 +18,17 @@ pub(crate) fn run(args: Run) -> Result<ExitCode> {
     let read = if args.json { io::load_quietly } else { io::load };
     let loaded = read(&args.input.path)?;
     match args.backend {
-        Backend::Interp
+        Backend::Interp | Backend::Native
             if args.target.is_some() || args.trace.is_some() || args.strategy.is_some() =>
         {
             bail!(
                 "--target, --strategy and --trace are for the simulated machine: add --backend sim"
             )
         }
+        Backend::Interp | Backend::Sim if args.threads.is_some() => {
+            bail!("--threads is for this CPU: add --backend native")
+        }
+        Backend::Native => on_this_cpu(&args, &loaded),
         Backend::Interp => interpret(&args, &loaded),
         Backend::Sim => on_the_machine(&args, &loaded),
     }
@@ -39,11 +45,7 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     }
     let target = tilewright::target(args.target.as_deref().unwrap_or(tilewright::Target::DEFAULT))?;
     let limits = args.bounds.limits();
-    let inputs = match (&args.inputs, recording(args, loaded)) {
-        (Some(path), _) => tilewright::read_inputs(module, path)?,
-        (None, Some(recording)) => recording.arguments.clone(),
-        (None, None) => tilewright::random_inputs(module, args.seed.unwrap_or(0))?,
-    };
+    let inputs = inputs(args, loaded)?;
     let start = Instant::now();
     let strategy = args.strategy.unwrap_or_default();
     let progress = Progress::new();
@@ -60,6 +62,39 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
         io::Output::of(Some(path.clone())).write(trace.as_bytes())?;
     }
     told(args, &RunReport::simulated(time, &simulated))
+}
+
+/// Runs a module on this CPU.
+fn on_this_cpu(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
+    let module = &loaded.module;
+    if args.profile || args.infeed.is_some() || devices(args, loaded) != Devices::ONE {
+        bail!("this CPU is one device without infeed or --profile: use --backend interp")
+    }
+    let inputs = inputs(args, loaded)?;
+    let threads = args.threads.or_else(|| std::thread::available_parallelism().ok());
+    let threads = threads.map_or(1, std::num::NonZero::get);
+    let limits = args.bounds.limits();
+    let progress = Progress::new();
+    let watched = [Watched { module, progress: &progress }];
+    let start = Instant::now();
+    let (result, ran) = progress::timed("run", || {
+        progress::shown(progress::of_evaluations(&watched), || {
+            native::run(module, &inputs, threads, &limits, &progress)
+        })
+    })?;
+    let time = start.elapsed();
+    write(args, &result)?;
+    told(args, &RunReport::native(time, &ran))
+}
+
+/// Returns the inputs of one device.
+fn inputs(args: &Run, loaded: &Loaded) -> Result<Vec<Literal>> {
+    let module = &loaded.module;
+    Ok(match (&args.inputs, recording(args, loaded)) {
+        (Some(path), _) => tilewright::read_inputs(module, path)?,
+        (None, Some(recording)) => recording.arguments.clone(),
+        (None, None) => tilewright::random_inputs(module, args.seed.unwrap_or(0))?,
+    })
 }
 
 /// Runs a module in the interpreter.

@@ -391,6 +391,27 @@ fn run_by_another_strategy() {
     tilewright(args.into_iter().chain(["loop"])).failed(2).says("fused");
 }
 
+/// A norm with its reductions runs natively, with any number of threads to the same bits.
+#[test]
+fn run_on_this_cpu() {
+    let input = group_norm();
+    let args = ["run", input.to_str().unwrap(), "--backend", "native", "--json"];
+    let one = tilewright(args.into_iter().chain(["--threads", "1"])).ok();
+    let two = tilewright(args.into_iter().chain(["--threads", "2"])).ok();
+    assert_eq!(one.stdout, two.stdout);
+    let report = one.stderr_json();
+    assert_eq!(report["backend"], "native");
+    assert!(report["wall_ms"].as_f64().unwrap() > 0.0);
+    assert!(report["programs"].as_u64().unwrap() > 0);
+    let by_op = report["host_ops"].as_object().unwrap();
+    let calls: u64 = by_op.values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(report["host_calls"], calls);
+    assert!(!by_op.contains_key("reduce"));
+    let input = input.to_str().unwrap();
+    tilewright(["run", input, "--threads", "2"]).failed(1).says("--backend native");
+    tilewright(["run", input, "--backend", "native", "--profile"]).failed(1).says("one device");
+}
+
 #[test]
 fn the_machine_is_asked_for() {
     let input = group_norm();

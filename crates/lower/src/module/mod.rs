@@ -145,9 +145,25 @@ pub fn lowerable(module: &Verified) -> impl Iterator<Item = InstId> + '_ {
     })
 }
 
+/// Makes a group of a computation's instructions one `fusion`, after the last of its inputs, and
+/// returns it; its operands are the inputs in order.
+///
+/// # Errors
+/// Returns an error if the module cannot be edited in this way, which is a bug.
+pub fn outlined(
+    module: &mut Module,
+    computation: CompId,
+    group: &Group,
+) -> Result<InstId, LowerError> {
+    let fusions = outline(module, computation, &[group]);
+    let fusions = fusions.map_err(|error| internal(error.to_string()).at(&group.name))?;
+    let fusion = fusions.into_iter().next();
+    fusion.ok_or_else(|| internal("a group that is no fusion").at(&group.name))
+}
+
 /// Returns the computations whose instructions are executed one by one: the entry, and the
 /// computations of calls, branches and loops.
-fn executed(module: &Module) -> Vec<CompId> {
+pub fn executed(module: &Module) -> Vec<CompId> {
     let mut found: Vec<CompId> = module.entry().into_iter().collect();
     let mut next = 0;
     while let Some(&computation) = found.get(next) {

@@ -77,6 +77,7 @@ impl fmt::Display for RunReport {
             ("bytes of vector memory", self.vmem_peak_bytes),
             ("vectors worked on", self.vector_ops),
             ("vectors realigned", self.realign_ops),
+            ("programs", self.programs),
             ("host calls", self.host_calls),
         ];
         let mut rows: Vec<[String; 2]> = Vec::new();

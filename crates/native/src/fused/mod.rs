@@ -1,0 +1,25 @@
+//! Elementwise ops and reductions over one iteration space, fused: a whole norm is one program.
+//!
+//! **How.** Values are sorted into passes by how many reductions lie before them. All passes go
+//! through a *slab* before the next slab is begun: the elements that reductions within the program
+//! need together, such as a row of a layer norm or a group of a group norm, so that memory is read
+//! once if a slab fits in a cache. A slab is walked in tiles of about a thousand elements; each op
+//! goes over a tile before the next op does, by loops that are vectors. A slab that is one tile
+//! keeps its values from pass to pass. Reductions that only outputs need, such as the gradient of a
+//! bias, are added up over all slabs meanwhile. Where slabs are few and large, as in a batch norm,
+//! each pass is a reading of the slab in pieces.
+//!
+//! **Numbers.** Values are `f32`, or `f64` if an operand is. Tiles are summed as by
+//! [`reduce`](crate::reduce), and tiles are added up in `f64`. The order follows from the program,
+//! the dims and the strides, so any number of threads gives the same bits.
+
+mod fold;
+mod plan;
+mod program;
+mod real;
+mod run;
+mod space;
+mod tile;
+mod walk;
+
+pub use program::{Binary, Id, Kind, Operand, Output, Program, Reduction, Unary, Values};

@@ -1,0 +1,395 @@
+//! Programs: elementwise ops and reductions over one iteration space.
+
+use half::{bf16, f16};
+
+use super::run::run;
+use crate::error::Error;
+use crate::pool::Pool;
+use crate::view::View;
+
+/// The type of an array's elements in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `f32`.
+    F32,
+    /// `f64`.
+    F64,
+    /// `bf16`.
+    Bf16,
+    /// `f16`.
+    F16,
+    /// Truth values, which programs compute with as 1 and 0.
+    Bool,
+}
+
+/// An array that a program reads.
+#[derive(Clone, Debug)]
+pub enum Operand<'a> {
+    /// Elements of type `f32`.
+    F32(View<'a, f32>),
+    /// Elements of type `f64`; the program then computes in `f64`.
+    F64(View<'a, f64>),
+    /// Elements of type `bf16`.
+    Bf16(View<'a, bf16>),
+    /// Elements of type `f16`.
+    F16(View<'a, f16>),
+    /// Truth values.
+    Bool(View<'a, bool>),
+}
+
+/// Calls a function, or evaluates an expression, with the view of an operand.
+macro_rules! with_view {
+    ($operand:expr, $view:ident => $body:expr) => {
+        match $operand {
+            $crate::fused::Operand::F32($view) => $body,
+            $crate::fused::Operand::F64($view) => $body,
+            $crate::fused::Operand::Bf16($view) => $body,
+            $crate::fused::Operand::F16($view) => $body,
+            $crate::fused::Operand::Bool($view) => $body,
+        }
+    };
+}
+pub(super) use with_view;
+
+impl Operand<'_> {
+    /// The sizes of the dims.
+    pub fn dims(&self) -> &[usize] {
+        with_view!(self, view => view.dims())
+    }
+
+    pub(super) fn strides(&self) -> &[isize] {
+        with_view!(self, view => view.strides())
+    }
+
+    pub(super) fn is_f64(&self) -> bool {
+        matches!(self, Self::F64(_))
+    }
+}
+
+impl<'a> Operand<'a> {
+    pub(crate) fn broadcast(&self, dims: &[usize], along: &[usize]) -> Result<Self, Error> {
+        with_view!(self, view => Ok(view.broadcast(dims, along)?.into()))
+    }
+
+    pub(crate) fn split(&self, dim: usize, parts: usize) -> Result<Self, Error> {
+        with_view!(self, view => Ok(view.split(dim, parts)?.into()))
+    }
+
+    /// The type of the elements.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::F32(_) => Kind::F32,
+            Self::F64(_) => Kind::F64,
+            Self::Bf16(_) => Kind::Bf16,
+            Self::F16(_) => Kind::F16,
+            Self::Bool(_) => Kind::Bool,
+        }
+    }
+}
+
+macro_rules! operand {
+    ($($variant:ident $type:ty),*) => { $(
+        impl<'a> From<View<'a, $type>> for Operand<'a> {
+            fn from(view: View<'a, $type>) -> Self {
+                Self::$variant(view)
+            }
+        }
+    )* };
+}
+
+operand!(F32 f32, F64 f64, Bf16 bf16, F16 f16, Bool bool);
+
+/// The elements of an array that a program wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Elements of type `f32`.
+    F32(Vec<f32>),
+    /// Elements of type `f64`.
+    F64(Vec<f64>),
+    /// Elements of type `bf16`.
+    Bf16(Vec<bf16>),
+    /// Elements of type `f16`.
+    F16(Vec<f16>),
+    /// Truth values.
+    Bool(Vec<bool>),
+}
+
+/// An array that a program wrote, row major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The sizes of the dims.
+    pub dims: Vec<usize>,
+    /// The elements.
+    pub values: Values,
+}
+
+/// An elementwise op of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    /// `-x`.
+    Negate,
+    /// `|x|`.
+    Abs,
+    /// `e^x`.
+    Exp,
+    /// The natural logarithm.
+    Log,
+    /// The square root.
+    Sqrt,
+    /// `1 / sqrt(x)`.
+    Rsqrt,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// `1 / (1 + e^-x)`.
+    Logistic,
+    /// 1 where `x` is 0, else 0.
+    Not,
+    /// The nearest `f32`.
+    ToF32,
+    /// The nearest `bf16`.
+    ToBf16,
+    /// The nearest `f16`.
+    ToF16,
+}
+
+/// An elementwise op of two values. Comparisons give 1 or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    /// `a + b`.
+    Add,
+    /// `a - b`.
+    Subtract,
+    /// `a b`.
+    Multiply,
+    /// `a / b`.
+    Divide,
+    /// The greater one; NaN if one is.
+    Maximum,
+    /// The lesser one; NaN if one is.
+    Minimum,
+    /// `a^b`.
+    Power,
+    /// `a = b`.
+    Equal,
+    /// `a != b`.
+    NotEqual,
+    /// `a < b`.
+    Less,
+    /// `a <= b`.
+    LessEqual,
+}
+
+/// How a reduction combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The product.
+    Product,
+    /// The greatest element; NaN if there is one.
+    Max,
+    /// The least element; NaN if there is one.
+    Min,
+    /// The mean, and the sum of squares of deviations from it ([`Program::deviations`]), in one
+    /// reading: blocks have means of their own, which are combined as by Chan, Golub and LeVeque
+    /// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+    Moments,
+}
+
+/// A value of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Id(pub(super) usize);
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Node {
+    /// The operand of this number.
+    Input(usize),
+    Constant(f64),
+    Unary(Unary, Id),
+    Binary(Binary, Id, Id),
+    /// The second value where the first is not 0, else the third.
+    Select(Id, Id, Id),
+    /// A reduction along the dims of a set.
+    Reduce(Reduction, Id, u64),
+    /// The squared deviations that the moments of a value found.
+    Deviations(Id),
+}
+
+/// A value that a program writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) of: Id,
+    /// The dims that the array does not have.
+    pub(super) dropped: u64,
+    pub(super) kind: Kind,
+}
+
+/// A computation over one iteration space, such as a norm: elementwise ops and reductions of
+/// arrays, in which reduced values are used together with whole ones, as if broadcast back.
+///
+/// ```
+/// use tilewright_native::fused::{Binary, Kind, Program, Reduction};
+/// use tilewright_native::{Serial, View};
+///
+/// // Each row divided by its sum.
+/// let mut program = Program::new(&[2, 3])?;
+/// let x = program.input();
+/// let sum = program.reduce(Reduction::Sum, x, &[1])?;
+/// let share = program.binary(Binary::Divide, x, sum)?;
+/// program.output(share, &[], Kind::F32)?;
+/// let x = [1.0f32, 2.0, 1.0, 5.0, 0.0, 5.0];
+/// let outputs = program.run(&[View::row_major(&x, &[2, 3])?.into()], &Serial)?;
+/// let expected = [0.25f32, 0.5, 0.25, 0.5, 0.0, 0.5];
+/// assert_eq!(outputs[0].values, tilewright_native::fused::Values::F32(expected.into()));
+/// # Ok::<(), tilewright_native::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) dims: Vec<usize>,
+    pub(super) inputs: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) outputs: Vec<Wanted>,
+    /// Whether values are `f64`, whatever the operands are.
+    pub(super) is_wide: bool,
+}
+
+/// The most dims, reductions and inputs of a program.
+pub(super) const MOST: usize = 64;
+
+impl Program {
+    /// A program over all indices of these dims.
+    ///
+    /// # Errors
+    /// If there are more than 64 dims, or the number of indices overflows.
+    pub fn new(dims: &[usize]) -> Result<Self, Error> {
+        let indices = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim.max(1)));
+        if dims.len() > MOST || indices.is_none_or(|all| isize::try_from(all).is_err()) {
+            return Err(Error::TooLarge);
+        }
+        Ok(Self {
+            dims: dims.to_vec(),
+            inputs: 0,
+            nodes: Vec::new(),
+            outputs: Vec::new(),
+            is_wide: false,
+        })
+    }
+
+    /// Computes in `f64`, even if no operand and no output is.
+    pub fn compute_in_f64(&mut self) {
+        self.is_wide = true;
+    }
+
+    fn push(&mut self, node: Node) -> Id {
+        self.nodes.push(node);
+        Id(self.nodes.len() - 1)
+    }
+
+    /// The next operand: a view with the program's dims. Where it does not change along a dim, its
+    /// stride is 0.
+    pub fn input(&mut self) -> Id {
+        self.inputs += 1;
+        self.push(Node::Input(self.inputs - 1))
+    }
+
+    /// A number.
+    pub fn constant(&mut self, value: f64) -> Id {
+        self.push(Node::Constant(value))
+    }
+
+    /// An op of a value.
+    ///
+    /// # Errors
+    /// If the value is another program's.
+    pub fn unary(&mut self, op: Unary, of: Id) -> Result<Id, Error> {
+        self.known(&[of])?;
+        Ok(self.push(Node::Unary(op, of)))
+    }
+
+    /// An op of two values.
+    ///
+    /// # Errors
+    /// If a value is another program's.
+    pub fn binary(&mut self, op: Binary, a: Id, b: Id) -> Result<Id, Error> {
+        self.known(&[a, b])?;
+        Ok(self.push(Node::Binary(op, a, b)))
+    }
+
+    /// `on_true` where `condition` is not 0, else `on_false`.
+    ///
+    /// # Errors
+    /// If a value is another program's.
+    pub fn select(&mut self, condition: Id, on_true: Id, on_false: Id) -> Result<Id, Error> {
+        self.known(&[condition, on_true, on_false])?;
+        Ok(self.push(Node::Select(condition, on_true, on_false)))
+    }
+
+    /// A reduction along some dims. Users see the result as if it were broadcast along them.
+    ///
+    /// # Errors
+    /// If the value is another program's, an axis is out of range or repeated, or an extremum or
+    /// moments of no elements are asked for.
+    pub fn reduce(&mut self, reduction: Reduction, of: Id, axes: &[i64]) -> Result<Id, Error> {
+        self.known(&[of])?;
+        let axes = self.set(axes)?;
+        let is_empty = self.dims.iter().enumerate().any(|(i, &d)| d == 0 && axes >> i & 1 == 1);
+        if is_empty && !matches!(reduction, Reduction::Sum | Reduction::Product) {
+            return Err(Error::Empty);
+        }
+        let reductions = self.nodes.iter().filter(|node| matches!(node, Node::Reduce(..)));
+        if reductions.count() >= MOST {
+            return Err(Error::TooLarge);
+        }
+        Ok(self.push(Node::Reduce(reduction, of, axes)))
+    }
+
+    /// The sum of the squares of the deviations from the mean, found by [`Reduction::Moments`].
+    ///
+    /// # Errors
+    /// If the value is not such a reduction of this program.
+    pub fn deviations(&mut self, moments: Id) -> Result<Id, Error> {
+        match self.nodes.get(moments.0) {
+            Some(Node::Reduce(Reduction::Moments, ..)) => Ok(self.push(Node::Deviations(moments))),
+            _ => Err(Error::OfAnotherProgram),
+        }
+    }
+
+    /// Writes a value as an array of the program's dims without those in `dropped`, along which it
+    /// must not change; the next array that [`Program::run`] returns.
+    ///
+    /// # Errors
+    /// If the value is another program's, or an axis is out of range or repeated.
+    pub fn output(&mut self, of: Id, dropped: &[i64], kind: Kind) -> Result<(), Error> {
+        self.known(&[of])?;
+        let dropped = self.set(dropped)?;
+        self.outputs.push(Wanted { of, dropped, kind });
+        Ok(())
+    }
+
+    /// Computes the outputs. Any pool gives the same bits.
+    ///
+    /// # Errors
+    /// If there is not one operand with the program's dims for each input, an output changes along
+    /// a dim that its array does not have, or the pool caught the panic of a task.
+    pub fn run(&self, operands: &[Operand<'_>], pool: &dyn Pool) -> Result<Vec<Output>, Error> {
+        if operands.len() != self.inputs {
+            return Err(Error::Operands { given: operands.len(), wanted: self.inputs });
+        }
+        if let Some(other) = operands.iter().find(|operand| operand.dims() != self.dims) {
+            let (given, wanted) = (other.dims().to_vec(), self.dims.clone());
+            return Err(Error::OtherDims { given, wanted });
+        }
+        run(self, operands, pool)
+    }
+
+    fn known(&self, ids: &[Id]) -> Result<(), Error> {
+        let known = ids.iter().all(|id| id.0 < self.nodes.len());
+        if known { Ok(()) } else { Err(Error::OfAnotherProgram) }
+    }
+
+    fn set(&self, axes: &[i64]) -> Result<u64, Error> {
+        let named = crate::axes::named(self.dims.len(), axes)?;
+        Ok(named.iter().enumerate().fold(0, |set, (i, &named)| set | u64::from(named) << i))
+    }
+}

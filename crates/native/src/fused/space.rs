@@ -1,0 +1,200 @@
+//! The axes that a program goes along, after dims were sorted and merged.
+
+use smallvec::SmallVec;
+
+use super::program::{Id, Node, Operand, Program};
+use crate::error::Error;
+
+/// An axis of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axis {
+    /// The number of indices.
+    pub(super) len: usize,
+    /// For each operand the distance of neighbours, in elements.
+    pub(super) inputs: SmallVec<[isize; 8]>,
+    /// For each output the distance of neighbours, if it has the axis.
+    pub(super) outputs: SmallVec<[Option<isize>; 4]>,
+    /// The reductions along it, by number.
+    reduced: u64,
+}
+
+impl Axis {
+    /// Checks whether indices along `self` and `inner` run on as those of one axis.
+    fn continues(&self, inner: &Self) -> bool {
+        let len = isize::try_from(inner.len).ok();
+        let times = |stride: isize| len.and_then(|len| stride.checked_mul(len));
+        let mut outputs = self.outputs.iter().zip(&inner.outputs);
+        self.reduced == inner.reduced
+            && self.inputs.iter().zip(&inner.inputs).all(|(&a, &b)| times(b) == Some(a))
+            && outputs.all(|(&a, &b)| a == b.and_then(times) && a.is_some() == b.is_some())
+    }
+}
+
+/// The axes of a program with its operands, outermost first, and what varies along which. Sets of
+/// axes and of reductions are bits.
+#[derive(Debug)]
+pub(super) struct Space {
+    pub(super) axes: Vec<Axis>,
+    /// For each dim its axis, and how many indices of the axis neighbours are apart.
+    pub(super) dims: Vec<Option<(usize, usize)>>,
+    /// The nodes that are reductions; their numbers are their places here.
+    pub(super) reductions: Vec<usize>,
+    /// For each node the axes along which it varies.
+    pub(super) varies: Vec<u64>,
+    /// For each node whether an output needs it.
+    pub(super) needed: Vec<bool>,
+}
+
+impl Space {
+    pub(super) fn of(program: &Program, operands: &[Operand<'_>]) -> Result<Self, Error> {
+        let nodes = program.nodes.iter().enumerate();
+        let reductions: Vec<usize> =
+            nodes.filter(|(_, n)| matches!(n, Node::Reduce(..))).map(|(i, _)| i).collect();
+        let mut all = axes(program, operands, &reductions)?;
+        sort(&mut all, operands);
+        let mut dims = vec![None; program.dims.len()];
+        let mut merged: Vec<Axis> = Vec::new();
+        // From the innermost dim: an axis is turned round at the end.
+        for (dim, axis) in all.into_iter().rev() {
+            let last = merged.len();
+            match merged.last_mut() {
+                Some(inner) if axis.continues(inner) => {
+                    dims[dim] = Some((last - 1, inner.len));
+                    inner.len *= axis.len;
+                }
+                _ => {
+                    dims[dim] = Some((last, 1));
+                    merged.push(axis);
+                }
+            }
+        }
+        merged.reverse();
+        for place in dims.iter_mut().flatten() {
+            place.0 = merged.len() - 1 - place.0;
+        }
+        let mut space =
+            Self { axes: merged, dims, reductions, varies: Vec::new(), needed: Vec::new() };
+        space.varies(program);
+        space.needs(program);
+        for (number, output) in program.outputs.iter().enumerate() {
+            if space.varies[output.of.0] & !space.output_axes(number) != 0 {
+                return Err(Error::Dropped(number));
+            }
+        }
+        Ok(space)
+    }
+
+    /// The axes of which an output's array has indices.
+    pub(super) fn output_axes(&self, output: usize) -> u64 {
+        self.set(|axis| axis.outputs.get(output).is_some_and(Option::is_some))
+    }
+
+    /// The axes along which a reduction, by number, combines elements.
+    pub(super) fn reduced(&self, reduction: usize) -> u64 {
+        self.set(|axis| axis.reduced >> reduction & 1 == 1)
+    }
+
+    pub(super) fn all(&self) -> u64 {
+        self.set(|_| true)
+    }
+
+    fn set(&self, has: impl Fn(&Axis) -> bool) -> u64 {
+        let axes = self.axes.iter().enumerate();
+        axes.fold(0, |set, (i, axis)| set | u64::from(has(axis)) << i)
+    }
+
+    /// The number of indices of a set of axes together.
+    pub(super) fn size(&self, set: u64) -> usize {
+        let axes = self.axes.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
+        axes.map(|(_, axis)| axis.len).product()
+    }
+
+    /// The reductions, by number, that outputs need.
+    pub(super) fn used(&self) -> u64 {
+        let nodes = self.reductions.iter().enumerate().filter(|&(_, &node)| self.needed[node]);
+        nodes.fold(0, |set, (number, _)| set | 1 << number)
+    }
+
+    /// The number of a reduction by its node.
+    pub(super) fn number(&self, node: usize) -> usize {
+        self.reductions.binary_search(&node).unwrap_or(0)
+    }
+
+    fn varies(&mut self, program: &Program) {
+        for (place, node) in program.nodes.iter().enumerate() {
+            let varies = match *node {
+                Node::Input(input) => {
+                    self.set(|axis| axis.inputs.get(input).is_some_and(|&s| s != 0))
+                }
+                Node::Reduce(_, of, _) => self.varies[of.0] & !self.reduced(self.number(place)),
+                _ => operands_of(node).iter().fold(0, |set, of| set | self.varies[of.0]),
+            };
+            self.varies.push(varies);
+        }
+    }
+
+    fn needs(&mut self, program: &Program) {
+        self.needed = vec![false; program.nodes.len()];
+        for output in &program.outputs {
+            self.needed[output.of.0] = true;
+        }
+        for place in (0..program.nodes.len()).rev() {
+            if self.needed[place] {
+                for of in operands_of(&program.nodes[place]) {
+                    self.needed[of.0] = true;
+                }
+            }
+        }
+    }
+}
+
+/// The values that a node is computed from.
+pub(super) fn operands_of(node: &Node) -> SmallVec<[Id; 3]> {
+    match *node {
+        Node::Input(_) | Node::Constant(_) => SmallVec::new(),
+        Node::Unary(_, a) | Node::Reduce(_, a, _) | Node::Deviations(a) => {
+            SmallVec::from_slice(&[a])
+        }
+        Node::Binary(_, a, b) => SmallVec::from_slice(&[a, b]),
+        Node::Select(a, b, c) => SmallVec::from_slice(&[a, b, c]),
+    }
+}
+
+/// An axis for each dim that has several indices.
+fn axes(
+    program: &Program,
+    operands: &[Operand<'_>],
+    reductions: &[usize],
+) -> Result<Vec<(usize, Axis)>, Error> {
+    let mut strides: Vec<isize> = vec![1; program.outputs.len()];
+    let mut axes = Vec::new();
+    for (dim, &len) in program.dims.iter().enumerate().rev() {
+        let signed = isize::try_from(len).map_err(|_| Error::TooLarge)?;
+        let mut outputs = SmallVec::new();
+        for (output, stride) in program.outputs.iter().zip(&mut strides) {
+            let has = output.dropped >> dim & 1 == 0;
+            outputs.push(has.then_some(*stride));
+            if has {
+                *stride = stride.checked_mul(signed).ok_or(Error::TooLarge)?;
+            }
+        }
+        let along = |&node: &usize| matches!(program.nodes.get(node), Some(Node::Reduce(_, _, set)) if set >> dim & 1 == 1);
+        let numbers = reductions.iter().map(along).enumerate();
+        let reduced = numbers.fold(0, |set, (i, along)| set | u64::from(along) << i);
+        let inputs = operands.iter().map(|o| o.strides().get(dim).copied().unwrap_or(0)).collect();
+        if len != 1 {
+            axes.push((dim, Axis { len, inputs, outputs, reduced }));
+        }
+    }
+    axes.reverse();
+    Ok(axes)
+}
+
+/// Sorts axes as they lie in the largest operand, if it varies along all of them, so that it is
+/// read in order.
+fn sort(axes: &mut [(usize, Axis)], operands: &[Operand<'_>]) {
+    let is_full = |&input: &usize| axes.iter().all(|(_, axis)| axis.inputs[input] != 0);
+    if let Some(main) = (0..operands.len()).find(is_full) {
+        axes.sort_by_key(|(_, axis)| std::cmp::Reverse(axis.inputs[main].unsigned_abs()));
+    }
+}

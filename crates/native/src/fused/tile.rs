@@ -1,0 +1,205 @@
+//! Elementwise ops on tiles.
+
+use super::program::{Binary, Unary};
+use super::real::{Real, Stored, narrowed_bf16};
+use super::walk::Loops;
+use crate::elements::Number;
+use crate::run::Task;
+
+/// An op of one value, for each element.
+pub(super) struct Apply<'a, R> {
+    pub(super) op: Unary,
+    pub(super) a: &'a [R],
+    pub(super) out: &'a mut [R],
+}
+
+impl<R: Real> Task for Apply<'_, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, a, out } = self;
+        match op {
+            Unary::Negate => map(a, out, |x| -x),
+            Unary::Abs => map(a, out, R::abs),
+            Unary::Exp => map(a, out, R::exp),
+            Unary::Log => map(a, out, R::ln),
+            Unary::Sqrt => map(a, out, R::sqrt),
+            Unary::Rsqrt => map(a, out, |x| R::ONE / x.sqrt()),
+            Unary::Tanh => map(a, out, R::tanh),
+            Unary::Logistic => map(a, out, |x| R::ONE / (R::ONE + (-x).exp())),
+            Unary::Not => map(a, out, |x| truth(x == R::ZERO)),
+            Unary::ToF32 => map(a, out, |x| R::from_f32(x.to_f32())),
+            Unary::ToBf16 => map(a, out, |x| R::from_f32(narrowed_bf16(x.to_f32()).widen())),
+            Unary::ToF16 => {
+                map(a, out, |x| R::from_f32(half::f16::from_f32(x.to_f32()).widen()));
+            }
+        }
+    }
+}
+
+/// An op of two values, for each element; a value of one element is used for all.
+pub(super) struct Combine<'a, R> {
+    pub(super) op: Binary,
+    pub(super) a: &'a [R],
+    pub(super) b: &'a [R],
+    pub(super) out: &'a mut [R],
+}
+
+impl<R: Real> Task for Combine<'_, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, a, b, out } = self;
+        match op {
+            Binary::Add => zip(a, b, out, |x, y| x + y),
+            Binary::Subtract => zip(a, b, out, |x, y| x - y),
+            Binary::Multiply => zip(a, b, out, |x, y| x * y),
+            Binary::Divide => zip(a, b, out, |x, y| x / y),
+            Binary::Maximum => zip(a, b, out, |x, y| if y.exceeds(x) { y } else { x }),
+            Binary::Minimum => zip(a, b, out, |x, y| if y.falls_below(x) { y } else { x }),
+            Binary::Power => zip(a, b, out, R::powf),
+            Binary::Equal => zip(a, b, out, |x, y| truth(x == y)),
+            Binary::NotEqual => zip(a, b, out, |x, y| truth(x != y)),
+            Binary::Less => zip(a, b, out, |x, y| truth(x < y)),
+            Binary::LessEqual => zip(a, b, out, |x, y| truth(x <= y)),
+        }
+    }
+}
+
+/// One of two values for each element.
+pub(super) struct Choose<'a, R> {
+    pub(super) condition: &'a [R],
+    pub(super) on_true: &'a [R],
+    pub(super) on_false: &'a [R],
+    pub(super) out: &'a mut [R],
+}
+
+impl<R: Real> Task for Choose<'_, R> {
+    #[inline(always)]
+    fn run(self) {
+        let n = self.out.len();
+        let (condition, out) = (&self.condition[..n], &mut self.out[..n]);
+        let (on_true, on_false) = (&self.on_true[..n], &self.on_false[..n]);
+        for i in 0..n {
+            out[i] = if condition[i] == R::ZERO { on_false[i] } else { on_true[i] };
+        }
+    }
+}
+
+#[inline(always)]
+fn truth<R: Real>(is: bool) -> R {
+    if is { R::ONE } else { R::ZERO }
+}
+
+#[inline(always)]
+fn map<R: Real>(a: &[R], out: &mut [R], f: impl Fn(R) -> R) {
+    for (to, &x) in out.iter_mut().zip(a) {
+        *to = f(x);
+    }
+}
+
+#[inline(always)]
+fn zip<R: Real>(a: &[R], b: &[R], out: &mut [R], f: impl Fn(R, R) -> R) {
+    match (a, b) {
+        (&[x], b) if b.len() == out.len() => map(b, out, |y| f(x, y)),
+        (a, &[y]) => map(a, out, |x| f(x, y)),
+        (a, b) => {
+            for ((to, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *to = f(x, y);
+            }
+        }
+    }
+}
+
+/// Reads the elements of a tile.
+pub(super) struct Load<'a, E, R> {
+    /// The first element of the tile; all that `loops` reach must be readable.
+    pub(super) start: *const E,
+    pub(super) loops: Loops,
+    pub(super) out: &'a mut [R],
+}
+
+impl<E: Stored, R: Real> Task for Load<'_, E, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { start, loops, out } = self;
+        loops.runs(|at, offset| {
+            let from = start.wrapping_offset(offset);
+            let out = &mut out[at..at + loops.len];
+            if loops.stride == 1 {
+                // SAFETY: whoever makes a load promises that its elements are readable.
+                let elements = unsafe { std::slice::from_raw_parts(from, loops.len) };
+                for (to, &element) in out.iter_mut().zip(elements) {
+                    *to = element.read();
+                }
+                return;
+            }
+            let mut from = from;
+            for to in out {
+                // SAFETY: as above.
+                *to = unsafe { *from }.read();
+                from = from.wrapping_offset(loops.stride);
+            }
+        });
+    }
+}
+
+/// Writes the elements of a tile.
+pub(super) struct Store<'a, E, R> {
+    /// The first element of the tile; all that `loops` reach must be writable, by this task alone.
+    pub(super) start: *mut E,
+    pub(super) loops: Loops,
+    pub(super) a: &'a [R],
+}
+
+impl<E: Stored, R: Real> Task for Store<'_, E, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { start, loops, a } = self;
+        loops.runs(|at, offset| {
+            let to = start.wrapping_offset(offset);
+            let a = &a[at..at + loops.len];
+            if loops.stride == 1 {
+                // SAFETY: whoever makes a store promises that its elements are this task's own.
+                let elements = unsafe { std::slice::from_raw_parts_mut(to, loops.len) };
+                for (to, &x) in elements.iter_mut().zip(a) {
+                    *to = E::written(x);
+                }
+                return;
+            }
+            let mut to = to;
+            for &x in a {
+                // SAFETY: as above.
+                unsafe { *to = E::written(x) };
+                to = to.wrapping_offset(loops.stride);
+            }
+        });
+    }
+}
+
+/// Repeats the elements of a value along the axes that it lacks: they lie in `a` as in an array
+/// with distances of 0.
+pub(super) struct Expand<'a, R> {
+    pub(super) a: &'a [R],
+    pub(super) loops: Loops,
+    pub(super) out: &'a mut [R],
+}
+
+impl<R: Real> Task for Expand<'_, R> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { a, loops, out } = self;
+        loops.runs(|at, offset| {
+            let from = offset.cast_unsigned();
+            let out = &mut out[at..at + loops.len];
+            match loops.stride {
+                0 => out.fill(a[from]),
+                1 => out.copy_from_slice(&a[from..from + loops.len]),
+                stride => {
+                    let elements = a[from..].iter().step_by(stride.unsigned_abs());
+                    for (to, &x) in out.iter_mut().zip(elements) {
+                        *to = x;
+                    }
+                }
+            }
+        });
+    }
+}

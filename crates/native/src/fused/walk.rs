@@ -1,0 +1,78 @@
+//! Loops over the elements of a tile in an array.
+
+use smallvec::SmallVec;
+
+/// Where a tile lies: for each axis its first index, and the number of its indices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) from: SmallVec<[usize; 8]>,
+    pub(super) extent: SmallVec<[usize; 8]>,
+}
+
+impl Place {
+    /// The number of elements of a value that varies along a set of axes.
+    #[inline(always)]
+    pub(super) fn size(&self, set: u64) -> usize {
+        let extents = self.extent.iter().enumerate().filter(|(axis, _)| set >> axis & 1 == 1);
+        extents.map(|(_, &extent)| extent).product()
+    }
+
+    /// Checks whether the tile is the first along all axes of a set.
+    pub(super) fn is_first(&self, set: u64) -> bool {
+        self.from.iter().enumerate().all(|(axis, &from)| set >> axis & 1 == 0 || from == 0)
+    }
+
+    /// The loops over a set of axes, with the distance of neighbours along each.
+    pub(super) fn loops(&self, set: u64, stride: impl Fn(usize) -> isize) -> Loops {
+        let mut loops = Loops { around: SmallVec::new(), len: 1, stride: 1 };
+        for (axis, &len) in self.extent.iter().enumerate().rev() {
+            if set >> axis & 1 == 0 || len == 1 {
+                continue;
+            }
+            let (stride, signed) = (stride(axis), isize::try_from(loops.len).unwrap_or(0));
+            if loops.len == 1 && loops.around.is_empty() {
+                (loops.len, loops.stride) = (len, stride);
+            } else if loops.around.is_empty() && loops.stride.wrapping_mul(signed) == stride {
+                loops.len *= len;
+            } else {
+                loops.around.push((len, stride));
+            }
+        }
+        loops
+    }
+}
+
+/// Nested loops over an array, whose elements lie one after the other in a tile.
+#[derive(Clone, Debug)]
+pub(super) struct Loops {
+    /// The loops around the innermost one, from within: the number of indices and the distance.
+    around: SmallVec<[(usize, isize); 6]>,
+    /// The number of indices of the innermost loop.
+    pub(super) len: usize,
+    /// The distance of neighbours in it.
+    pub(super) stride: isize,
+}
+
+impl Loops {
+    /// Calls `each` for every run of the innermost loop, with the places of its first element in
+    /// the tile and in the array.
+    #[inline(always)]
+    pub(super) fn runs(&self, mut each: impl FnMut(usize, isize)) {
+        let mut indices: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.around.len());
+        let (mut at, mut offset) = (0, 0isize);
+        'all: loop {
+            each(at, offset);
+            at += self.len;
+            for (index, &(len, stride)) in indices.iter_mut().zip(&self.around) {
+                *index += 1;
+                offset = offset.wrapping_add(stride);
+                if *index < len {
+                    continue 'all;
+                }
+                offset = offset.wrapping_sub(stride.wrapping_mul(len.cast_signed()));
+                *index = 0;
+            }
+            return;
+        }
+    }
+}
