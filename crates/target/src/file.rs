@@ -58,7 +58,7 @@ impl fmt::Display for Problem {
 pub(crate) const BASE: &str = "base";
 
 /// Largest number of problems that are shown.
-const SHOWN: usize = 32;
+const SHOWN: usize = 48;
 
 fn list(problems: &[Problem]) -> String {
     let mut lines: Vec<String> = problems.iter().take(SHOWN).map(Problem::to_string).collect();

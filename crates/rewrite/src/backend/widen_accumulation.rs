@@ -26,7 +26,7 @@ use tilewright_ir::{
 };
 
 use crate::analysis::reduce::{MonoidReduce, of_type};
-use crate::cost::narrow_sum;
+use crate::cost::reduce_speed::narrow_sum;
 use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::{Class, FloatMode};

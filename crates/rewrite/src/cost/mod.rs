@@ -31,7 +31,6 @@ mod total;
 mod window;
 
 use smallvec::SmallVec;
-use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode, Patch, Shape, Value};
 use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 
@@ -44,6 +43,7 @@ pub use memo::Memo;
 pub use module::{
     InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, module_cost, peak_live_bytes,
 };
+use reduce_speed::narrow_sum;
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 
@@ -581,19 +581,6 @@ pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
 
 fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
-}
-
-/// Returns the opcode of a reduce or reduce-window that adds up one array in a 16-bit float type,
-/// if an op with this result is one.
-pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
-    let to_apply = match op {
-        Op::Reduce(attrs) => attrs.to_apply,
-        Op::ReduceWindow(attrs) => attrs.to_apply,
-        _ => return None,
-    };
-    let is_narrow = shared::is_narrow(result.as_array()?);
-    let adds = || Monoid::of(module, to_apply).is_some_and(|by| by.opcode == Opcode::Add);
-    (is_narrow && adds()).then(|| op.opcode())
 }
 
 /// Checks whether the modelled cost `after` is less than `before` by more than rounding.

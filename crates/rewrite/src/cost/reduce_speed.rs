@@ -9,9 +9,9 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::{Monoid, Reducer};
-use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode};
+use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode, Shape};
 
-use super::{Cost, CostModel, Operand, as_f64};
+use super::{Cost, CostModel, Operand, as_f64, shared};
 use crate::analysis::reduce::is_plain;
 
 /// The way in which XLA:CPU computes a reduction.
@@ -27,7 +27,9 @@ pub enum ReduceEngine {
 
 /// The longest reduced dim of pairs that is unrolled, and so vectorised along kept dims.
 pub const UNROLLED: i64 = 16;
-/// The bytes of a vector.
+/// The fewest elements that are reduced in another way: fewer take no time to speak of.
+pub const LEAST_ELEMENTS: i64 = 1 << 15;
+/// The bits of a vector.
 const VECTOR_BITS: i64 = 256;
 /// XLA:CPU divides reductions of longer dims in two, and stores what it would have computed in
 /// place for one (`TreeReductionRewriter`).
@@ -111,6 +113,9 @@ impl CostModel<'_> {
         let Some(array) = first.value.shape.as_array().filter(|_| self.has_scalar_reduces()) else {
             return cost;
         };
+        if array.num_elements().is_none_or(|elements| elements < LEAST_ELEMENTS) {
+            return cost;
+        }
         let Some(axes) = axes_of(array, &attrs.dimensions) else { return cost };
         let longest = axes.iter().filter(|axis| axis.reduced).map(|axis| axis.len).max();
         let (Some(&innermost), Some(longest)) = (axes.last(), longest) else { return cost };
@@ -158,6 +163,19 @@ impl CostModel<'_> {
 /// Checks whether rows are reduced that are not vectorised for their number.
 pub fn has_odd_rows(axes: &Axes) -> bool {
     matches!(axes.as_slice(), [rows, row] if row.reduced && rows.len % ROWS != 0)
+}
+
+/// Returns the opcode of a reduce or reduce-window that adds up one array in a 16-bit float type,
+/// if an op with this result is one.
+pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
+    let to_apply = match op {
+        Op::Reduce(attrs) => attrs.to_apply,
+        Op::ReduceWindow(attrs) => attrs.to_apply,
+        _ => return None,
+    };
+    let is_narrow = shared::is_narrow(result.as_array()?);
+    let adds = || Monoid::of(module, to_apply).is_some_and(|by| by.opcode == Opcode::Add);
+    (is_narrow && adds()).then(|| op.opcode())
 }
 
 fn is_long(array: &ArrayShape, dim: i64) -> bool {

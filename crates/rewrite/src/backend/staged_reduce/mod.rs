@@ -38,7 +38,7 @@ use tilewright_ir::reducer::{ArgExtremum, Reducer};
 use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Op, Opcode, Shape, Value};
 
 use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
-use crate::cost::reduce_speed::axes_of;
+use crate::cost::reduce_speed::{LEAST_ELEMENTS, axes_of};
 use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::Class;
@@ -46,9 +46,6 @@ use crate::driver::{Context, Pass};
 use crate::reshape_motion::merged_dims::is_partitioned;
 use build::Line;
 use steps::steps;
-
-/// The least number of elements: steps take a microsecond or two each.
-const LEAST_ELEMENTS: i64 = 1 << 15;
 
 /// See the module.
 pub struct StagedReduce;
