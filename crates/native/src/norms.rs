@@ -38,7 +38,7 @@ enum Over {
     Groups(usize, usize),
 }
 
-/// What a norm returns.
+/// The results of a norm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forward {
     /// The normalised array, of the type of the input.

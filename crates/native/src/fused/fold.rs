@@ -21,7 +21,7 @@ pub(super) struct Accumulators {
     reduction: Reduction,
     /// Sums, products, extrema or means.
     values: Vec<f64>,
-    /// What sums lost by rounding, or squared deviations.
+    /// The rounding errors of sums, or squared deviations.
     others: Vec<f64>,
     /// The number of elements, for moments.
     counts: Vec<f64>,
@@ -306,7 +306,7 @@ fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
         let all = (&mut *to, &mut *nothing);
         fold_axis::<R, F>(fold, all, (spare, nothing_2), [outer, len, inner]);
     }
-    // What is left are the results of the axes outside, row major.
+    // The results of the axes outside are left, row major.
     let mut inner = inner;
     for &(len, is_reduced) in extents[..last].iter().rev() {
         outer /= len;

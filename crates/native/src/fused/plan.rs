@@ -13,7 +13,7 @@ const TILE: usize = 1024;
 const MOST_WHOLE: usize = 4096;
 /// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
 const LEAST_RUN: usize = 64;
-/// So many slabs keep threads busy.
+/// This many slabs keep threads busy.
 const MANY: usize = 64;
 
 /// One step on a tile.
@@ -30,7 +30,7 @@ pub(super) struct Step {
     pub(super) ones: u8,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Action {
     /// Reads an operand.
@@ -102,7 +102,7 @@ pub(super) struct Plan {
     pub(super) later: Vec<usize>,
 }
 
-/// What follows from the nodes alone.
+/// The facts that follow from the nodes alone.
 struct Facts {
     /// For each node the reductions, by number, that it needs.
     needs: Vec<u64>,
@@ -365,7 +365,7 @@ fn levels(program: &Program, facts: &Facts) -> Vec<usize> {
     levels
 }
 
-/// What a pass is for.
+/// The purpose of a pass.
 #[derive(Clone, Copy, Debug)]
 enum Root {
     /// A reduction, by number, of a node.

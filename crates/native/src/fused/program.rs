@@ -200,7 +200,7 @@ pub enum Reduction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(pub(super) usize);
 
-/// What a value is.
+/// The kind of a value: how it is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
     /// The operand of this number.

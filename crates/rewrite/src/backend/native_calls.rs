@@ -7,7 +7,7 @@
 //! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
 //! call ([`NativeCall`]). They are faster than XLA:CPU's loops for some shapes and slower for others,
 //! and a custom call cannot be fused. So calls are made on request alone, where the modelled time of
-//! the kernel ([`price`]) is well below that of XLA:CPU.
+//! the kernel (`price.rs`) is well below that of XLA:CPU.
 //!
 //! Preconditions: one static row-major array of a type that kernels are made for, which lies in
 //! memory anyway, such as a parameter; a sum, product, extremum or truth value whose init changes

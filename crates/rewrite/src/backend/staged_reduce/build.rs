@@ -110,7 +110,7 @@ impl<'a> Line<'a> {
             && odd != 0
             && before > LEAST_ROWS
         {
-            return self.odd_rows([before - odd, odd, len]);
+            return self.odd_rows([before - odd, odd, len], is_last);
         }
         let (at, whole) = around_one(before, len, within);
         let mut rests = None;
@@ -196,13 +196,13 @@ impl<'a> Line<'a> {
     }
 
     /// Reduces so many rows of so many elements, and the rest of them for itself.
-    fn odd_rows(&mut self, [most, odd, len]: [i64; 3]) -> Option<()> {
+    fn odd_rows(&mut self, [most, odd, len]: [i64; 3], is_last: bool) -> Option<()> {
         self.reshape(&[most + odd, len]);
         let all = std::mem::take(&mut self.values);
         let mut parts = Vec::new();
         for (start, rows) in [(0, most), (most, odd)] {
             let arrays = self.sliced(&all, 0, [start, rows]);
-            let inits = self.inits(true)?;
+            let inits = self.inits(is_last)?;
             let made = self.stages.reduce(&[1], &[rows], &arrays, &inits, &mut self.patch);
             parts.push(self.stages.apart(made, &[rows], &mut self.patch));
         }
