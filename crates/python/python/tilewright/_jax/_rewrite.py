@@ -126,17 +126,16 @@ def optimized(
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
             return _REMEMBERED[key]
+    # Kernels come first: the rewriter reduces in steps what is left to XLA.
+    called, told = with_kernels(module, target, settings.exact) if is_native else (None, "")
     with without_panics():
         better, report, _, explanation = _core.optimize(
-            module, target, exact=settings.exact, fast_math=settings.fast_math
+            called or module, target, exact=settings.exact, fast_math=settings.fast_math
         )
     found = json.loads(report)
-    is_rewritten = not found["unchanged"]
-    if is_native:
-        called, told = with_kernels(better, target, settings.exact)
-        if called is not None:
-            better, is_rewritten = called, True
-            explanation = f"{explanation}\n{told}"
+    is_rewritten = called is not None or not found["unchanged"]
+    if called is not None:
+        explanation = f"{explanation}\n{told}"
     outcome = Outcome(
         rewritten=written(better) if is_rewritten else None,
         instructions=module.instruction_count,
