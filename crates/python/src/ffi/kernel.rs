@@ -74,7 +74,7 @@ fn truths(mut call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
     let (axes, fold) = (call.axes, call.fold);
     let result = call.result::<u8>()?;
     match fold {
-        // What holds of all of nothing is true, of any of nothing false.
+        // `and` of no elements is true, `or` of none is false.
         Fold::And | Fold::Or if array.is_empty() => result.fill(u8::from(fold == Fold::And)),
         Fold::And => reduce_into(&view, axes, Min, result, pool)?,
         Fold::Or => reduce_into(&view, axes, Max, result, pool)?,

@@ -10,7 +10,7 @@ use super::abi::{
 };
 use super::{NEWEST_MINOR, set_minor, tilewright_reduce};
 
-/// What a pool does with tasks.
+/// The ways in which a pool treats tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tasks {
     /// It runs them at once, on the thread that asks.

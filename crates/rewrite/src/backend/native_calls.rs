@@ -96,7 +96,7 @@ impl Found {
         let (fold, results) = match &reduce.reducer {
             Reducer::Each(each) => match (each.as_slice(), operands) {
                 ([monoid], &[_, init]) => {
-                    (fold_of(*monoid, constant(module, init)?)?, SmallVec::from_elem(id, 1))
+                    (fold_of(*monoid, module.constant(init)?)?, SmallVec::from_elem(id, 1))
                 }
                 _ => return None,
             },
@@ -187,8 +187,8 @@ fn place_of(
     };
     let least = Monoid { opcode, element_type: value };
     // An element that equals the first value has no lesser index than 0.
-    let begins_with_nothing = constant(module, first_value)? == &least.identity()?
-        && constant(module, first_index)?.as_array()?.scalar_as_f64() == Some(0.0);
+    let begins_with_nothing = module.constant(first_value)? == &least.identity()?
+        && module.constant(first_index)?.as_array()?.scalar_as_f64() == Some(0.0);
     (is_index && is_known && begins_with_nothing).then_some(fold)
 }
 
@@ -221,13 +221,6 @@ fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]
     }
     let has_extras = parts.iter().any(|&part| module.extras(part).is_some());
     (!has_extras && parts.iter().any(|&part| module.is_live(part))).then_some(parts)
-}
-
-fn constant(module: &Module, id: InstId) -> Option<&Literal> {
-    match module.op(id) {
-        Op::Constant(literal) => Some(literal),
-        _ => None,
-    }
 }
 
 /// Checks whether an array lies in memory whoever reads it: it is handed over to its computation, or

@@ -34,16 +34,15 @@ const VECTOR_BITS: i64 = 256;
 /// XLA:CPU divides reductions of longer dims in two, and stores what it would have computed in
 /// place for one (`TreeReductionRewriter`).
 const TREE: i64 = 32;
-/// The part of `scalar_reduce_cycles` that starting on a run of elements takes which is shorter
-/// than a vector.
+/// The part of `scalar_reduce_cycles` that it takes to start on a run of elements, if the run is
+/// shorter than a vector.
 const SHORT_RUN: f64 = 0.4;
-/// The part that an element of a reduction takes along several dims that are nested loops.
+/// The part that each element takes in a reduction along several dims, which is a nest of loops.
 const NEST: f64 = 0.13;
-
-/// The part that an element of pairs takes in short rows whose number is no multiple of
-/// [`ROWS`].
+/// The part that each pair takes in short rows whose number is no multiple of [`ROWS`].
 const ODD_ROWS: f64 = 0.3;
-/// LLVM reduces so many short rows at a time, or one.
+/// LLVM reduces this many short rows at a time where their number is a multiple of it, else one
+/// row after the other.
 pub const ROWS: i64 = 8;
 
 /// Adjacent dims of an array that are all kept or all reduced, as one.
@@ -126,7 +125,7 @@ impl CostModel<'_> {
         let elements = as_f64(array.num_elements().unwrap_or(0).unsigned_abs());
         let part = match engine {
             ReduceEngine::Pairs if longest > UNROLLED => 1.0,
-            ReduceEngine::Pairs if has_odd_rows(&axes) => ODD_ROWS,
+            ReduceEngine::Pairs if has_odd_rows(&axes, array.element_type) => ODD_ROWS,
             ReduceEngine::Pairs => 0.0,
             ReduceEngine::Library => {
                 let is_slow = !innermost.reduced && is_short(innermost, array.element_type);
@@ -160,9 +159,11 @@ impl CostModel<'_> {
     }
 }
 
-/// Checks whether rows are reduced that are not vectorised for their number.
-pub fn has_odd_rows(axes: &Axes) -> bool {
-    matches!(axes.as_slice(), [rows, row] if row.reduced && rows.len % ROWS != 0)
+/// Checks whether rows of floats are reduced that are not vectorised for their number; rows of
+/// integers are, whatever their number.
+pub fn has_odd_rows(axes: &Axes, element_type: ElementType) -> bool {
+    let is_odd = |rows: &Axis| element_type.is_float() && rows.len % ROWS != 0;
+    matches!(axes.as_slice(), [rows, row] if row.reduced && is_odd(rows))
 }
 
 /// Returns the opcode of a reduce or reduce-window that adds up one array in a 16-bit float type,

@@ -26,7 +26,7 @@ use crate::report::RunReport;
 use program::Prepared;
 use region::Region;
 
-/// What a run did.
+/// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// The number of programs and reduces that ran here.

@@ -252,7 +252,7 @@ impl Search<'_> {
     /// Checks whether all operands of an instruction lie as it needs them.
     fn fits(&self, id: InstId) -> bool {
         let Some(own) = self.along.get(&id) else { return false };
-        // What runs before or after others by decree stays where it is.
+        // An instruction with control edges stays where it is.
         let is_bound = self.module.extras(id).is_some_and(|extras| {
             !extras.control_predecessors.is_empty() || !extras.control_successors().is_empty()
         });
@@ -298,8 +298,8 @@ impl Search<'_> {
                 end = end.min(place(&id));
             }
         }
-        // What only moves elements, for others, is left to these, if it stands after all that the
-        // program reads.
+        // An instruction that only moves elements, and that other instructions use, stays outside
+        // of the program if it stands after all that the program reads.
         let reads = members.iter().flat_map(|&id| module.operands(id));
         let last = reads.filter(|id| !members.contains(*id)).map(place).max();
         for &id in order.iter().rev().filter(|id| last.is_none_or(|last| place(id) > last)) {

@@ -11,11 +11,12 @@
 //!
 //! XLA:CPU computes some reductions one element after the other ([`crate::cost::reduce_speed`]):
 //! the place of a maximum 20 to 60 times slower than the array is read, sums whose innermost loop
-//! is shorter than a vector 5 to 12 times. All of them are fast in steps that reduce few slices
-//! which lie far apart, side by side along everything else.
+//! is shorter than a vector 5 to 12 times. All of them are fast in steps. A step combines few
+//! slices of the array, which lie far apart, element by element; the elements of a slice lie side
+//! by side.
 //!
-//! - **Pairs** are folded 8 to 16 slices at a time. Which of several NaNs is first then follows
-//!   from their indices, not from the order: the steps reduce by a computation that says so.
+//! - **Pairs** are folded 8 to 16 slices at a time. The steps see elements in another order, so
+//!   they reduce by a computation that finds the first of several NaNs by their indices.
 //! - **Loops** are folded by a reduce, which is fused with what computes its operand, and then by
 //!   windows, which XLA does not fuse with the reduce before: two reduces in one fusion compute the
 //!   inner one again for each element that the outer one reads.

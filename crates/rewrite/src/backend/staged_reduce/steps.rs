@@ -38,14 +38,14 @@ pub(super) enum By {
 
 /// The slices that a step combines: as many as registers hold at once.
 const SLICES: i64 = 8;
-/// The elements of an innermost loop that a library computes well, and the slices that such a step
-/// leaves at least: without these, XLA takes the step for the reduce that it came from.
+/// The elements of an innermost loop that the library computes fast.
 const WIDE: i64 = 64;
+/// The least slices that a step of the library leaves: XLA would merge a step that reduces a whole
+/// dim with the next one.
 const LEFT: i64 = 4;
 /// The least slices that are worth a step of the library.
 const LEAST_SLICES: i64 = 8;
-
-/// The elements that are reduced at once, in whichever way: a step more would take as long.
+/// At most this many elements are reduced at once, in whichever way: another step takes as long.
 const SMALL: i64 = 4096;
 
 pub(super) type Steps = SmallVec<[Step; 8]>;
@@ -55,7 +55,7 @@ pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -
     match ReduceEngine::of(reducer)? {
         ReduceEngine::Pairs => {
             let is_long = axes.iter().any(|axis| axis.reduced && axis.len > UNROLLED);
-            let is_slow = is_long || has_odd_rows(axes);
+            let is_slow = is_long || has_odd_rows(axes, element_type);
             is_slow.then(|| folds(axes, |_| By::Reduce))
         }
         ReduceEngine::Loops => {
