@@ -6,6 +6,10 @@ ci:
 test:
     cargo test --workspace
 
+# Random tests with new cases until one fails: just random -p tilewright-stablehlo
+random *args:
+    while cargo test {{args}}; do :; done
+
 # The documents as a book, in target/book.
 book:
     bash .ci/book

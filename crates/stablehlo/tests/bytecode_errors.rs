@@ -263,6 +263,35 @@ fn cut_files_are_errors() {
     }
 }
 
+/// MLIR keeps an `i4` in a byte and ignores the upper half of it.
+#[test]
+fn unused_bits_of_elements_are_ignored() {
+    let program = |elements| {
+        let constant = format!("stablehlo.constant dense<{elements}> : tensor<4xi4>");
+        let function = format!(
+            "func.func @f() -> tensor<4xi4> {{ %0 = {constant} return %0 : tensor<4xi4> }}"
+        );
+        text::parse(&format!("module {{ {function} }}")).unwrap()
+    };
+    let mut bytes = bytecode::write(&program("[5, -3, 5, -3]"), Format::Plain).unwrap();
+    let at = bytes.windows(4).position(|window| window == [0x5, 0xD, 0x5, 0xD]).unwrap();
+    bytes[at..at + 4].copy_from_slice(&[0x25, 0x95, 0x15, 0xF5]);
+    let print = tilewright_stablehlo::print(&bytecode::read(&bytes).unwrap());
+    assert!(print.contains("dense<5> : tensor<4xi4>"), "{print}");
+    let print = tilewright_stablehlo::print(&program("\"0x259515F5\""));
+    assert!(print.contains("dense<5> : tensor<4xi4>"), "{print}");
+}
+
+#[test]
+fn a_name_of_two_attributes_is_an_error() {
+    let body = "func.func private @f() attributes {aa = 1 : i32, ab = 2 : i32}";
+    let program = text::parse(&format!("module {{ {body} }}")).unwrap();
+    let mut bytes = bytecode::write(&program, Format::Plain).unwrap();
+    let at = bytes.windows(3).position(|window| window == b"ab\0").unwrap();
+    bytes[at + 1] = b'a';
+    assert!(message(&bytes).contains("the attribute `aa` is here twice"), "{}", message(&bytes));
+}
+
 #[test]
 fn deep_regions_are_an_error() {
     let mut inner = MODULE[1..].to_vec();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use smol_str::{SmolStr, format_smolstr};
 
@@ -116,14 +117,23 @@ pub(super) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> R
     })
 }
 
-fn dictionary(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attributes> {
+/// Takes the attributes of a dictionary.
+pub(crate) fn dictionary(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attributes> {
+    let before = *cursor;
     let count = cursor.count("attributes")?;
-    (0..count)
-        .map(|_| {
-            let name = entries.name(cursor)?;
-            Ok((name, entries.attribute(cursor)?))
-        })
-        .collect()
+    let attributes = (0..count)
+        .map(|_| Ok((entries.name(cursor)?, entries.attribute(cursor)?)))
+        .collect::<Read<Attributes>>()?;
+    distinct(&before, attributes)
+}
+
+/// Returns the attributes, unless two of them have one name.
+pub(super) fn distinct(at: &Cursor<'_>, attributes: Attributes) -> Read<Attributes> {
+    let mut names = FxHashSet::default();
+    match attributes.iter().find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(at.error(format!("the attribute `{name}` is here twice"))),
+        None => Ok(attributes),
+    }
 }
 
 fn symbol(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attribute> {

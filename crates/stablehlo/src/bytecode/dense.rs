@@ -17,14 +17,10 @@ pub(crate) fn count(tensor: &TensorType) -> Option<usize> {
 
 /// Returns the number of bytes of an element of a constant; `None` for a type without bytes.
 pub(crate) fn bytes_of(element: &Scalar) -> Option<usize> {
-    let bits = match element {
-        Scalar::Integer { bits, .. } => *bits,
-        Scalar::Index => 64,
-        Scalar::Float(name) => crate::text::float_width(name)?,
-        Scalar::Complex(part) => return bytes_of(part)?.checked_mul(2),
-        Scalar::Other(_) => return None,
-    };
-    usize::try_from(bits.div_ceil(8)).ok()
+    match element {
+        Scalar::Complex(part) => bytes_of(part)?.checked_mul(2),
+        _ => usize::try_from(bits_of(element)?.div_ceil(8)).ok(),
+    }
 }
 
 /// Takes the elements of a constant of this type.
@@ -43,21 +39,25 @@ pub(crate) fn elements(cursor: &mut Cursor<'_>, ty: Type) -> Read<Attribute> {
             None => return Err(wrong_size(&before, blob.len(), count, width)),
         },
         _ if blob.len() == width || count.checked_mul(width) == Some(blob.len()) => {
-            let mask = unused_bits(&tensor.element);
-            blob.iter().map(|&byte| byte & !mask).collect()
+            let mut bytes = blob.to_vec();
+            if let Some(bits) = bits_of(&tensor.element) {
+                crate::text::clear_unused_bits(&mut bytes, bits);
+            }
+            bytes.into()
         }
         _ => return Err(wrong_size(&before, blob.len(), count, width)),
     };
     Ok(Attribute::Dense(DenseElements { ty: Box::new(ty), elements: Elements::Bytes(bytes) }))
 }
 
-/// Returns the bits of a byte that a float of fewer bits does not use. MLIR ignores them.
-fn unused_bits(element: &Scalar) -> u8 {
-    let width = match element {
+/// Returns the number of bits of an element that is one number.
+fn bits_of(element: &Scalar) -> Option<u32> {
+    match element {
+        Scalar::Integer { bits, .. } => Some(*bits),
+        Scalar::Index => Some(64),
         Scalar::Float(name) => crate::text::float_width(name),
-        _ => None,
-    };
-    width.filter(|width| *width < 8).and_then(|width| 0xFF_u8.checked_shl(width)).unwrap_or(0)
+        Scalar::Complex(_) | Scalar::Other(_) => None,
+    }
 }
 
 fn wrong_size(
@@ -144,14 +144,13 @@ pub(super) fn strings(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Rea
     let before = *cursor;
     let splat = cursor.varint()? != 0;
     let counted = match &ty {
-        Type::Tensor(tensor) => count(tensor),
+        // Strings in a text of another element type are bytes of numbers.
+        Type::Tensor(tensor) if matches!(tensor.element, Scalar::Other(_)) => count(tensor),
         _ => None,
     };
-    let count = match splat {
-        true => Some(1),
-        false => counted,
-    };
-    let count = count.ok_or_else(|| before.error("a constant of strings has no known size"))?;
+    let counted = counted
+        .ok_or_else(|| before.error("a constant of strings has no tensor type of known size"))?;
+    let count = if splat { 1 } else { counted };
     let count = cursor.payable(count as u64, "strings")?;
     let strings =
         (0..count).map(|_| entries.file_string(cursor)).collect::<Read<Vec<Arc<[u8]>>>>()?;

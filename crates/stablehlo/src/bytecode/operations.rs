@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use smol_str::SmolStr;
 
 use super::Read;
+use super::builtin;
 use super::cursor::Cursor;
 use super::entries::Entries;
 use super::file::{File, section};
@@ -125,6 +126,7 @@ impl<'b> Reader<'b> {
             return Ok(None);
         }
         let (name, attributes) = rename(&before, &name, attributes, parent)?;
+        let attributes = builtin::distinct(&before, attributes)?;
         let regions = if has(mask::REGIONS) { self.regions(cursor, &name)? } else { Vec::new() };
         let results = types.into_iter().map(|ty| self.define(ty)).collect();
         let place = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);

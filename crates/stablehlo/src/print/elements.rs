@@ -1,5 +1,7 @@
 //! Numbers and the elements of constants as text.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use super::{list, quoted, types, word};
@@ -25,11 +27,8 @@ pub(super) fn float(out: &mut String, value: f64, ty: &Type) {
 pub(super) fn dense(out: &mut String, dense: &DenseElements, depth: usize) {
     out.push_str("dense<");
     match (&dense.elements, &*dense.ty) {
-        (Elements::Strings(strings), _) => {
-            out.push('[');
-            list(out, strings, |out, string| quoted(out, string));
-            out.push(']');
-        }
+        (Elements::Strings(strings), Type::Tensor(tensor)) => strings_of(out, strings, tensor),
+        (Elements::Strings(_), _) => {}
         (Elements::Bytes(bytes), Type::Tensor(tensor)) => numbers(out, bytes, tensor),
         (Elements::Bytes(_), _) => {}
     }
@@ -75,14 +74,30 @@ fn width(element: &Scalar) -> usize {
     }
 }
 
+fn dims_of(tensor: &TensorType) -> Vec<usize> {
+    let dims = tensor.dims.iter();
+    dims.map(|dim| dim.and_then(|dim| dim.try_into().ok()).unwrap_or(0)).collect()
+}
+
+fn strings_of(out: &mut String, strings: &[Arc<[u8]>], tensor: &TensorType) {
+    match strings {
+        [] => {}
+        [string] => quoted(out, string),
+        _ => {
+            let mut strings = strings.iter();
+            nested(out, &dims_of(tensor), &mut |out: &mut String| {
+                if let Some(string) = strings.next() {
+                    quoted(out, string);
+                }
+            });
+        }
+    }
+}
+
 fn numbers(out: &mut String, bytes: &[u8], tensor: &TensorType) {
     let width = width(&tensor.element);
     let count = bytes.len() / width;
-    let dims: Vec<usize> = tensor
-        .dims
-        .iter()
-        .map(|dim| dim.and_then(|dim| dim.try_into().ok()).unwrap_or(0))
-        .collect();
+    let dims = dims_of(tensor);
     if count == 0 {
         return;
     }

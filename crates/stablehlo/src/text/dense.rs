@@ -213,7 +213,7 @@ impl<'s> Parser<'s> {
     /// The bytes of all elements, or of one that all are equal to.
     fn blob_elements(&mut self, format: &Format, shape: &Shape) -> Parse<Vec<u8>> {
         let start = self.position;
-        let bytes = self.blob()?;
+        let mut bytes = self.blob()?;
         self.end_of_elements()?;
         let all = shape.count.checked_mul(format.bytes());
         if matches!(format, Format::Integer { bits: 1, .. }) {
@@ -221,6 +221,9 @@ impl<'s> Parser<'s> {
                 return Ok(bytes);
             }
         } else if all == Some(bytes.len()) || bytes.len() == format.bytes() {
+            if let Format::Integer { bits, .. } | Format::Float(FloatFormat { bits, .. }) = format {
+                clear_unused_bits(&mut bytes, *bits);
+            }
             return Ok(bytes);
         }
         let (count, size) = (shape.count, format.bytes());
@@ -242,6 +245,20 @@ fn truth_values(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
             Some(bits.take(count).collect())
         }
         _ => None,
+    }
+}
+
+/// Clears the bits of the last byte of each element that its type does not use. MLIR ignores them:
+/// elements that differ in them alone are equal.
+pub(crate) fn clear_unused_bits(bytes: &mut [u8], bits: u32) {
+    let used = bits % 8;
+    if used == 0 {
+        return;
+    }
+    for element in bytes.chunks_exact_mut(bits.div_ceil(8) as usize) {
+        if let Some(last) = element.last_mut() {
+            *last &= !(0xFF << used);
+        }
     }
 }
 

@@ -31,6 +31,7 @@ use rustc_hash::FxHashMap;
 
 use crate::mlir::{Location, Program, Span, Type, Value};
 
+pub(crate) use dense::clear_unused_bits;
 pub use error::{LineColumn, SyntaxError};
 pub(crate) use fragment::{attribute, bits_of_float, float_of_bits, float_width, ty};
 

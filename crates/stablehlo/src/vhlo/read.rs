@@ -5,7 +5,7 @@ use super::quantized;
 use crate::bytecode::read::{
     Cursor, Entries, Read, builtin, dense, numbers, stablehlo, structures,
 };
-use crate::mlir::{Attribute, Attributes, FunctionType, Scalar, Sign, Type};
+use crate::mlir::{Attribute, FunctionType, Scalar, Sign, Type};
 use crate::text;
 
 /// Names of meshes are at most this long.
@@ -25,7 +25,7 @@ pub(crate) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> R
         code::ARRAY => Attribute::Array(entries.attributes(cursor)?),
         code::BOOL => Attribute::Bool(cursor.varint()? != 0),
         code::API_VERSION => api_version(cursor.varint()?),
-        code::DICTIONARY => Attribute::Dictionary(dictionary(entries, cursor)?),
+        code::DICTIONARY => Attribute::Dictionary(builtin::dictionary(entries, cursor)?),
         code::FLOAT => {
             let ty = entries.ty(cursor)?;
             numbers::float(cursor, ty)?
@@ -50,11 +50,6 @@ pub(crate) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> R
 pub(super) fn api_version(version: u64) -> Attribute {
     let ty = Scalar::Integer { bits: 32, sign: Sign::Signless };
     Attribute::Integer(version.into(), Type::Scalar(ty))
-}
-
-fn dictionary(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attributes> {
-    let count = cursor.count("attributes")?;
-    (0..count).map(|_| Ok((entries.name(cursor)?, entries.attribute(cursor)?))).collect()
 }
 
 /// Takes an attribute of meshes.
