@@ -1,4 +1,5 @@
-//! Prints the time of each norm divided by the time in which one thread reads its arrays.
+//! Prints the time of each norm divided by the time in which one thread reads its arrays:
+//! `norms [NAME]`, such as `norms softmax`.
 //!
 //! A norm reads and writes arrays; both are counted as if they were read.
 
@@ -84,7 +85,8 @@ where
 
 fn main() -> Result<(), Error> {
     println!("| norm | dims | type | threads | forward | vjp |\n|---|---|---|---|---|---|");
-    for subject in subjects() {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for subject in subjects().into_iter().filter(|subject| subject.name.contains(&wanted)) {
         let len: usize = subject.dims.iter().product();
         let value = |i: usize| ((i * 2_654_435_761) % 1000) as f32 / 500.0 - 1.0;
         let [x, dy]: [Vec<f32>; 2] = [1, 7].map(|step| (0..len).map(|i| value(i * step)).collect());

@@ -194,6 +194,9 @@ pub(crate) fn fold_axis<T: Element, F: Fold<T>>(
 /// Rows of at most this many elements are reduced several at a time: loops over rows become
 /// vectors that load neighbours and sort them.
 pub(crate) const MOST_SHORT: usize = 8;
+/// The accumulators that are left of a longer row; those of many rows become one each, several rows
+/// at a time.
+const LEFT: usize = 4;
 
 /// Merges each `LEN` neighbours.
 #[inline(always)]
@@ -222,63 +225,121 @@ pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     elements: &[T],
     len: usize,
     to: (&mut [F::First], &mut [F::Second]),
-    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
+    spare: (&mut [F::First], &mut [F::Second]),
 ) {
     match len {
-        2 => return step_short::<T, F, 2>(fold, elements, to),
-        3 => return step_short::<T, F, 3>(fold, elements, to),
-        4 => return step_short::<T, F, 4>(fold, elements, to),
-        5 if !F::PLACES => return step_short::<T, F, 5>(fold, elements, to),
-        6 if !F::PLACES => return step_short::<T, F, 6>(fold, elements, to),
-        7 if !F::PLACES => return step_short::<T, F, 7>(fold, elements, to),
-        8 if !F::PLACES => return step_short::<T, F, 8>(fold, elements, to),
-        9 if !F::PLACES => return step_short::<T, F, 9>(fold, elements, to),
-        10 if !F::PLACES => return step_short::<T, F, 10>(fold, elements, to),
-        11 if !F::PLACES => return step_short::<T, F, 11>(fold, elements, to),
-        12 if !F::PLACES => return step_short::<T, F, 12>(fold, elements, to),
-        13 if !F::PLACES => return step_short::<T, F, 13>(fold, elements, to),
-        14 if !F::PLACES => return step_short::<T, F, 14>(fold, elements, to),
-        15 if !F::PLACES => return step_short::<T, F, 15>(fold, elements, to),
-        _ => {}
+        0 | 1 => {}
+        2 => step_short::<T, F, 2>(fold, elements, to),
+        3 => step_short::<T, F, 3>(fold, elements, to),
+        4 => step_short::<T, F, 4>(fold, elements, to),
+        5 => padded_rows::<T, F, 5, 8>(fold, elements, to, spare),
+        6 => padded_rows::<T, F, 6, 8>(fold, elements, to, spare),
+        7 => padded_rows::<T, F, 7, 8>(fold, elements, to, spare),
+        8 => padded_rows::<T, F, 8, 8>(fold, elements, to, spare),
+        9 => padded_rows::<T, F, 9, 16>(fold, elements, to, spare),
+        10 => padded_rows::<T, F, 10, 16>(fold, elements, to, spare),
+        11 => padded_rows::<T, F, 11, 16>(fold, elements, to, spare),
+        12 => padded_rows::<T, F, 12, 16>(fold, elements, to, spare),
+        13 => padded_rows::<T, F, 13, 16>(fold, elements, to, spare),
+        14 => padded_rows::<T, F, 14, 16>(fold, elements, to, spare),
+        15 => padded_rows::<T, F, 15, 16>(fold, elements, to, spare),
+        _ => longer_rows(fold, elements, len, to, spare),
     }
-    let rows = to.0.len().min(to.1.len());
-    if F::PLACES {
-        for (row, elements) in elements.chunks_exact(len).take(rows).enumerate() {
-            (to.0[row], to.1[row]) = first_place::<T, F, MOST_SHORT>(fold, elements);
-        }
-        return;
-    }
-    let lanes = rows * MOST_SHORT;
-    let (spare, spare_2) = (&mut spare[..lanes], &mut spare_2[..lanes]);
-    let accumulators = spare.chunks_exact_mut(MOST_SHORT).zip(spare_2.chunks_exact_mut(MOST_SHORT));
-    for (row, (firsts, seconds)) in elements.chunks_exact(len).zip(accumulators) {
-        row_to_lanes(fold, row, firsts, seconds);
-    }
-    fold_short::<T, F, MOST_SHORT>(fold, (spare, spare_2), to);
 }
 
-/// Reduces a row to [`MOST_SHORT`] accumulators.
+/// Reduces rows of 16 elements and more: each to 16 accumulators, those to [`LEFT`], then these of
+/// all rows.
 #[inline(always)]
-fn row_to_lanes<T: Element, F: Fold<T>>(
+fn longer_rows<T: Element, F: Fold<T>>(
     fold: F,
-    row: &[T],
-    firsts: &mut [F::First],
-    seconds: &mut [F::Second],
+    elements: &[T],
+    len: usize,
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
+    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
 ) {
+    let rows = to.len().min(to_2.len());
+    let (spare, spare_2) = (&mut spare[..rows * LEFT], &mut spare_2[..rows * LEFT]);
+    let parts = spare.as_chunks_mut::<LEFT>().0.iter_mut();
+    let parts = parts.zip(spare_2.as_chunks_mut::<LEFT>().0);
+    for (row, (left, left_2)) in elements.chunks_exact(len).zip(parts) {
+        let (lanes, lanes_2) = lanes_of::<T, F, 16>(fold, row);
+        (*left, *left_2) = merged::<T, F, 16, LEFT>(fold, lanes, lanes_2);
+    }
+    fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
+}
+
+/// Reduces rows of `LEN` elements, which are read as `LANES` elements: those of the next row are
+/// left out.
+#[inline(always)]
+fn padded_rows<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
+    fold: F,
+    elements: &[T],
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
+    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
+) {
+    let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
+    let (spare, spare_2) = (&mut spare[..rows * LEFT], &mut spare_2[..rows * LEFT]);
+    let (left, left_2) = (spare.as_chunks_mut::<LEFT>().0, spare_2.as_chunks_mut::<LEFT>().0);
+    for row in 0..rows {
+        let from = row * LEN;
+        let window = match elements[from..].first_chunk::<LANES>() {
+            Some(window) => *window,
+            // Nothing lies behind the last rows.
+            None => {
+                let mut window = [elements[from]; LANES];
+                for i in 0..LEN {
+                    window[i] = elements[from + i];
+                }
+                window
+            }
+        };
+        let (lanes, lanes_2) = first_lanes::<T, F, LEN, LANES>(fold, window);
+        (left[row], left_2[row]) = merged::<T, F, LANES, LEFT>(fold, lanes, lanes_2);
+    }
+    fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
+}
+
+/// The accumulators of the first `LEN` elements, one for each; others are empty.
+#[inline(always)]
+fn first_lanes<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
+    fold: F,
+    window: [T; LANES],
+) -> ([F::First; LANES], [F::Second; LANES]) {
     let (first, second) = fold.start();
-    let (mut lanes, mut lanes_2) = ([first; MOST_SHORT], [second; MOST_SHORT]);
-    let chunks = row.chunks_exact(MOST_SHORT);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for i in 0..MOST_SHORT {
-            fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], 0);
-        }
+    let (mut lanes, mut lanes_2) = ([first; LANES], [second; LANES]);
+    for i in 0..LANES {
+        let (mut one, mut one_2) = (first, second);
+        fold.step(&mut one, &mut one_2, window[i], i as u32);
+        lanes[i] = if i < LEN { one } else { first };
+        lanes_2[i] = if i < LEN { one_2 } else { second };
     }
-    for (i, &element) in rest.iter().enumerate() {
-        fold.step(&mut lanes[i], &mut lanes_2[i], element, 0);
+    (lanes, lanes_2)
+}
+
+/// Merges `LANES` accumulators until `LEFT` are left: the second half with the first one, again
+/// and again. The loops have known lengths; with others, accumulators would stay in memory.
+#[inline(always)]
+fn merged<T: Element, F: Fold<T>, const LANES: usize, const LEFT: usize>(
+    fold: F,
+    mut lanes: [F::First; LANES],
+    mut lanes_2: [F::Second; LANES],
+) -> ([F::First; LEFT], [F::Second; LEFT]) {
+    macro_rules! halve {
+        ($($half:literal)*) => { $(
+            if LANES > $half && LEFT <= $half {
+                for i in 0..$half {
+                    let other = (lanes[i + $half], lanes_2[i + $half]);
+                    fold.merge(&mut lanes[i], &mut lanes_2[i], other);
+                }
+            }
+        )* };
     }
-    firsts[..MOST_SHORT].copy_from_slice(&lanes);
-    seconds[..MOST_SHORT].copy_from_slice(&lanes_2);
+    halve!(32 16 8 4 2 1);
+    let (mut left, mut left_2) = ([lanes[0]; LEFT], [lanes_2[0]; LEFT]);
+    for i in 0..LEFT {
+        (left[i], left_2[i]) = (lanes[i], lanes_2[i]);
+    }
+    (left, left_2)
 }
 
 /// The accumulators that a long row keeps side by side: several vectors, so that additions do not
@@ -291,6 +352,9 @@ const ROW_PART: usize = 2048;
 /// Reduces a row.
 #[inline(always)]
 pub(crate) fn reduce_row<T: Element, F: Fold<T>>(fold: F, row: &[T]) -> (F::First, F::Second) {
+    if row.len() <= ROW_PART {
+        return reduce_part(fold, row);
+    }
     // Bit `n` of the number of parts tells whether `waiting[n]` holds the result of 2^n of them.
     let mut waiting = [fold.start(); usize::BITS as usize];
     let mut parts = 0usize;
@@ -316,27 +380,49 @@ pub(crate) fn reduce_row<T: Element, F: Fold<T>>(fold: F, row: &[T]) -> (F::Firs
 
 #[inline(always)]
 fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::First, F::Second) {
+    let (lanes, lanes_2) = lanes_of::<T, F, ROW_LANES>(fold, part);
+    let ([first], [second]) = merged::<T, F, ROW_LANES, 1>(fold, lanes, lanes_2);
+    (first, second)
+}
+
+/// Reduces a row to `LANES` accumulators. Element `i` goes to the one with the number `i % LANES`;
+/// the last elements that fill no accumulators go to the last ones.
+#[inline(always)]
+fn lanes_of<T: Element, F: Fold<T>, const LANES: usize>(
+    fold: F,
+    row: &[T],
+) -> ([F::First; LANES], [F::Second; LANES]) {
     let (first, second) = fold.start();
-    let (mut lanes, mut lanes_2) = ([first; ROW_LANES], [second; ROW_LANES]);
-    let chunks = part.chunks_exact(ROW_LANES);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for i in 0..ROW_LANES {
-            fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], 0);
+    let (mut lanes, mut lanes_2) = ([first; LANES], [second; LANES]);
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    let mut place = 0u32;
+    // A chunk is a copy: where it may lie among the lanes, these stay in memory.
+    for &chunk in chunks {
+        for i in 0..LANES {
+            fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], place.wrapping_add(i as u32));
         }
+        place = place.wrapping_add(LANES as u32);
     }
-    for (i, &element) in rest.iter().enumerate() {
-        fold.step(&mut lanes[i], &mut lanes_2[i], element, 0);
+    if rest.is_empty() {
+        return (lanes, lanes_2);
     }
-    let mut half = ROW_LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            let other = (lanes[i + half], lanes_2[i + half]);
-            fold.merge(&mut lanes[i], &mut lanes_2[i], other);
+    let Some(&last) = row.last_chunk::<LANES>() else {
+        // Lanes that are indexed by a number which is not known lie in memory: these are others.
+        let (mut few, mut few_2) = ([first; LANES], [second; LANES]);
+        for (i, &element) in rest.iter().enumerate() {
+            fold.step(&mut few[i], &mut few_2[i], element, i as u32);
         }
-        half /= 2;
+        return (few, few_2);
+    };
+    let known = LANES - rest.len();
+    let place = place.wrapping_sub(known as u32);
+    for i in 0..LANES {
+        let (mut one, mut one_2) = (lanes[i], lanes_2[i]);
+        fold.step(&mut one, &mut one_2, last[i], place.wrapping_add(i as u32));
+        lanes[i] = if i < known { lanes[i] } else { one };
+        lanes_2[i] = if i < known { lanes_2[i] } else { one_2 };
     }
-    (lanes[0], lanes_2[0])
+    (lanes, lanes_2)
 }
 
 /// Returns the extremum of a row with its first place: the extremum is found, and then searched
@@ -348,17 +434,16 @@ pub(crate) fn first_place<T: Element, F: Fold<T>, const LANES: usize>(
 ) -> (F::First, F::Second) {
     let (start, second) = fold.start();
     let mut best = (start, second);
-    let short = if row.len() < LANES { row } else { row.chunks_exact(LANES).remainder() };
-    if row.len() >= LANES {
+    let (chunks, short) = row.as_chunks::<LANES>();
+    if !chunks.is_empty() {
         let mut lanes = [start; LANES];
-        for chunk in row.chunks_exact(LANES) {
+        for &chunk in chunks {
             for i in 0..LANES {
                 fold.outdo(&mut lanes[i], chunk[i]);
             }
         }
-        for &lane in &lanes {
-            fold.merge(&mut best.0, &mut best.1, (lane, second));
-        }
+        let ([lane], _) = merged::<T, F, LANES, 1>(fold, lanes, [second; LANES]);
+        fold.merge(&mut best.0, &mut best.1, (lane, second));
     }
     for &element in short {
         fold.outdo(&mut best.0, element);

@@ -408,6 +408,20 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                 start += left % len * apart;
                 left /= len;
             }
+            if apart == 1 {
+                debug_assert!(start + len <= self.results.len, "results within the array");
+                let from = run * len..(run + 1) * len;
+                let parts = firsts[from.clone()].iter().zip(&seconds[from]);
+                // SAFETY: as below; writing to `MaybeUninit` reads nothing.
+                let to = unsafe {
+                    let to = self.results.start.add(start).cast::<MaybeUninit<F::Output>>();
+                    std::slice::from_raw_parts_mut(to, len)
+                };
+                for (to, (&first, &second)) in to.iter_mut().zip(parts) {
+                    *to = MaybeUninit::new(self.fold.finish(first, second, self.count));
+                }
+                continue;
+            }
             for i in 0..len {
                 let from = run * len + i;
                 let value = self.fold.finish(firsts[from], seconds[from], self.count);
