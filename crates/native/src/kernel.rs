@@ -287,9 +287,7 @@ fn padded_rows<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
             // Nothing lies behind the last rows.
             None => {
                 let mut window = [elements[from]; LANES];
-                for i in 0..LEN {
-                    window[i] = elements[from + i];
-                }
+                window[..LEN].copy_from_slice(&elements[from..from + LEN]);
                 window
             }
         };

@@ -186,17 +186,18 @@ impl<R: Real> FoldTile<'_, R> {
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let extents = extents(place, axes, reduced);
         reduce_tile(fold, a, &extents, first, second, (nothing, nothing_2));
-        loops.runs(|from, offset| {
+        for (from, offset) in loops.runs() {
             let at = at.wrapping_add(offset);
             let parts = &first[from..from + loops.len];
             if loops.stride == 1 && to.reduction == Reduction::Sum {
-                return to.add_sums(at.cast_unsigned(), parts);
+                to.add_sums(at.cast_unsigned(), parts);
+                continue;
             }
             for (i, part) in parts.iter().enumerate() {
                 let at = at.wrapping_add(i.cast_signed() * loops.stride);
                 to.add(at.cast_unsigned(), part.to_f64(), 0.0, 0.0);
             }
-        });
+        }
     }
 
     #[inline(always)]
@@ -212,21 +213,38 @@ impl<R: Real> FoldTile<'_, R> {
             *mean = *mean / R::from_f64(count);
         }
         let around = &mut around[..a.len()];
-        let strides = compact(place, axes & !reduced);
-        let repeated = place.loops(axes, |axis| strides[axis]);
-        Expand { a: &means[..kept], loops: repeated, out: around }.run();
-        for (around, &x) in around.iter_mut().zip(a) {
-            let apart = x - *around;
-            *around = apart * apart;
+        if let [(len, true)] | [_, (len, true)] = extents.as_slice() {
+            squared_deviations_of_rows(a, &means[..kept], *len, around);
+        } else {
+            let strides = compact(place, axes & !reduced);
+            let repeated = place.loops(axes, |axis| strides[axis]);
+            Expand { a: &means[..kept], loops: repeated, out: around }.run();
+            for i in 0..a.len() {
+                let apart = a[i] - around[i];
+                around[i] = apart * apart;
+            }
         }
         reduce_tile(Sum, around, &extents, squares, second, (nothing, nothing_2));
-        loops.runs(|from, offset| {
+        for (from, offset) in loops.runs() {
             for i in 0..loops.len {
                 let to_at = at.wrapping_add(offset).wrapping_add(i.cast_signed() * loops.stride);
                 let (mean, squares) = (means[from + i].to_f64(), squares[from + i].to_f64());
                 to.add(to_at.cast_unsigned(), mean, squares, count);
             }
-        });
+        }
+    }
+}
+
+/// Writes `(a - mean)^2` for rows of `len` elements, each of which has its mean.
+#[inline(always)]
+fn squared_deviations_of_rows<R: Real>(a: &[R], means: &[R], len: usize, to: &mut [R]) {
+    for (row, &mean) in means.iter().enumerate() {
+        let range = row * len..(row + 1) * len;
+        let (a, to) = (&a[range.clone()], &mut to[range]);
+        for i in 0..len {
+            let apart = a[i] - mean;
+            to[i] = apart * apart;
+        }
     }
 }
 

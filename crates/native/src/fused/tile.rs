@@ -1,5 +1,11 @@
 //! Elementwise ops on tiles.
 
+#![expect(
+    clippy::needless_range_loop,
+    clippy::manual_memcpy,
+    reason = "iterators of the standard library are not always compiled for a task's level"
+)]
+
 use super::program::{Binary, Unary};
 use super::real::{Real, Stored, narrowed_bf16};
 use super::walk::Loops;
@@ -91,19 +97,33 @@ fn truth<R: Real>(is: bool) -> R {
 
 #[inline(always)]
 fn map<R: Real>(a: &[R], out: &mut [R], f: impl Fn(R) -> R) {
-    for (to, &x) in out.iter_mut().zip(a) {
-        *to = f(x);
+    let n = out.len();
+    let (a, out) = (&a[..n], &mut out[..n]);
+    for i in 0..n {
+        out[i] = f(a[i]);
     }
 }
 
 #[inline(always)]
 fn zip<R: Real>(a: &[R], b: &[R], out: &mut [R], f: impl Fn(R, R) -> R) {
+    let n = out.len();
+    let out = &mut out[..n];
     match (a, b) {
-        (&[x], b) if b.len() == out.len() => map(b, out, |y| f(x, y)),
-        (a, &[y]) => map(a, out, |x| f(x, y)),
+        (&[x], b) if b.len() == n => {
+            for i in 0..n {
+                out[i] = f(x, b[i]);
+            }
+        }
+        (a, &[y]) => {
+            let a = &a[..n];
+            for i in 0..n {
+                out[i] = f(a[i], y);
+            }
+        }
         (a, b) => {
-            for ((to, &x), &y) in out.iter_mut().zip(a).zip(b) {
-                *to = f(x, y);
+            let (a, b) = (&a[..n], &b[..n]);
+            for i in 0..n {
+                out[i] = f(a[i], b[i]);
             }
         }
     }
@@ -121,24 +141,34 @@ impl<E: Stored, R: Real> Task for Load<'_, E, R> {
     #[inline(always)]
     fn run(self) {
         let Self { start, loops, out } = self;
-        loops.runs(|at, offset| {
-            let from = start.wrapping_offset(offset);
-            let out = &mut out[at..at + loops.len];
-            if loops.stride == 1 {
-                // SAFETY: whoever makes a load promises that its elements are readable.
-                let elements = unsafe { std::slice::from_raw_parts(from, loops.len) };
-                for (to, &element) in out.iter_mut().zip(elements) {
-                    *to = element.read();
+        let len = loops.len;
+        for (at, offset) in loops.runs() {
+            let mut from = start.wrapping_offset(offset);
+            let out = &mut out[at..at + len];
+            match loops.stride {
+                0 => {
+                    // SAFETY: whoever makes a load promises that its elements are readable.
+                    let element = unsafe { *from }.read();
+                    for i in 0..len {
+                        out[i] = element;
+                    }
                 }
-                return;
+                1 => {
+                    // SAFETY: as above.
+                    let elements = unsafe { std::slice::from_raw_parts(from, len) };
+                    for i in 0..len {
+                        out[i] = elements[i].read();
+                    }
+                }
+                stride => {
+                    for i in 0..len {
+                        // SAFETY: as above.
+                        out[i] = unsafe { *from }.read();
+                        from = from.wrapping_offset(stride);
+                    }
+                }
             }
-            let mut from = from;
-            for to in out {
-                // SAFETY: as above.
-                *to = unsafe { *from }.read();
-                from = from.wrapping_offset(loops.stride);
-            }
-        });
+        }
     }
 }
 
@@ -154,24 +184,24 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
     #[inline(always)]
     fn run(self) {
         let Self { start, loops, a } = self;
-        loops.runs(|at, offset| {
-            let to = start.wrapping_offset(offset);
-            let a = &a[at..at + loops.len];
+        let len = loops.len;
+        for (at, offset) in loops.runs() {
+            let mut to = start.wrapping_offset(offset);
+            let a = &a[at..at + len];
             if loops.stride == 1 {
                 // SAFETY: whoever makes a store promises that its elements are this task's own.
-                let elements = unsafe { std::slice::from_raw_parts_mut(to, loops.len) };
-                for (to, &x) in elements.iter_mut().zip(a) {
-                    *to = E::written(x);
+                let elements = unsafe { std::slice::from_raw_parts_mut(to, len) };
+                for i in 0..len {
+                    elements[i] = E::written(a[i]);
                 }
-                return;
+                continue;
             }
-            let mut to = to;
-            for &x in a {
+            for i in 0..len {
                 // SAFETY: as above.
-                unsafe { *to = E::written(x) };
+                unsafe { *to = E::written(a[i]) };
                 to = to.wrapping_offset(loops.stride);
             }
-        });
+        }
     }
 }
 
@@ -187,19 +217,30 @@ impl<R: Real> Task for Expand<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { a, loops, out } = self;
-        loops.runs(|at, offset| {
-            let from = offset.cast_unsigned();
-            let out = &mut out[at..at + loops.len];
+        let len = loops.len;
+        for (at, offset) in loops.runs() {
+            let mut from = offset.cast_unsigned();
+            let out = &mut out[at..at + len];
             match loops.stride {
-                0 => out.fill(a[from]),
-                1 => out.copy_from_slice(&a[from..from + loops.len]),
+                0 => {
+                    let x = a[from];
+                    for i in 0..len {
+                        out[i] = x;
+                    }
+                }
+                1 => {
+                    let a = &a[from..from + len];
+                    for i in 0..len {
+                        out[i] = a[i];
+                    }
+                }
                 stride => {
-                    let elements = a[from..].iter().step_by(stride.unsigned_abs());
-                    for (to, &x) in out.iter_mut().zip(elements) {
-                        *to = x;
+                    for i in 0..len {
+                        out[i] = a[from];
+                        from += stride.unsigned_abs();
                     }
                 }
             }
-        });
+        }
     }
 }

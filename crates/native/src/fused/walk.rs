@@ -54,25 +54,51 @@ pub(super) struct Loops {
 }
 
 impl Loops {
-    /// Calls `each` for every run of the innermost loop, with the places of its first element in
-    /// the tile and in the array.
+    /// The runs of the innermost loop: the places of the first element in the tile and in the array.
     #[inline(always)]
-    pub(super) fn runs(&self, mut each: impl FnMut(usize, isize)) {
-        let mut indices: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.around.len());
-        let (mut at, mut offset) = (0, 0isize);
-        'all: loop {
-            each(at, offset);
-            at += self.len;
-            for (index, &(len, stride)) in indices.iter_mut().zip(&self.around) {
-                *index += 1;
-                offset = offset.wrapping_add(stride);
-                if *index < len {
-                    continue 'all;
-                }
-                offset = offset.wrapping_sub(stride.wrapping_mul(len.cast_signed()));
-                *index = 0;
-            }
-            return;
+    pub(super) fn runs(&self) -> Runs<'_> {
+        let indices = SmallVec::from_elem(0, self.around.len());
+        Runs { loops: self, indices, at: 0, offset: 0, has_more: true }
+    }
+}
+
+/// See [`Loops::runs`]. No closure is called for each run: it would not be compiled for a task's
+/// level.
+pub(super) struct Runs<'a> {
+    loops: &'a Loops,
+    indices: SmallVec<[usize; 6]>,
+    at: usize,
+    offset: isize,
+    has_more: bool,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (usize, isize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if !self.has_more {
+            return None;
         }
+        let run = (self.at, self.offset);
+        self.has_more = !self.loops.around.is_empty() && self.advance();
+        Some(run)
+    }
+}
+
+impl Runs<'_> {
+    /// Goes to the next run, if there is one.
+    fn advance(&mut self) -> bool {
+        self.at += self.loops.len;
+        for (index, &(len, stride)) in self.indices.iter_mut().zip(&self.loops.around) {
+            *index += 1;
+            self.offset = self.offset.wrapping_add(stride);
+            if *index < len {
+                return true;
+            }
+            self.offset = self.offset.wrapping_sub(stride.wrapping_mul(len.cast_signed()));
+            *index = 0;
+        }
+        false
     }
 }
