@@ -314,17 +314,17 @@ fn first_lanes<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
     (lanes, lanes_2)
 }
 
-/// Merges `LANES` accumulators until `LEFT` are left: the second half with the first one, again
+/// Merges `LANES` accumulators until `KEPT` are left: the second half with the first one, again
 /// and again. The loops have known lengths; with others, accumulators would stay in memory.
 #[inline(always)]
-fn merged<T: Element, F: Fold<T>, const LANES: usize, const LEFT: usize>(
+fn merged<T: Element, F: Fold<T>, const LANES: usize, const KEPT: usize>(
     fold: F,
     mut lanes: [F::First; LANES],
     mut lanes_2: [F::Second; LANES],
-) -> ([F::First; LEFT], [F::Second; LEFT]) {
+) -> ([F::First; KEPT], [F::Second; KEPT]) {
     macro_rules! halve {
         ($($half:literal)*) => { $(
-            if LANES > $half && LEFT <= $half {
+            if LANES > $half && KEPT <= $half {
                 for i in 0..$half {
                     let other = (lanes[i + $half], lanes_2[i + $half]);
                     fold.merge(&mut lanes[i], &mut lanes_2[i], other);
@@ -333,8 +333,8 @@ fn merged<T: Element, F: Fold<T>, const LANES: usize, const LEFT: usize>(
         )* };
     }
     halve!(32 16 8 4 2 1);
-    let (mut left, mut left_2) = ([lanes[0]; LEFT], [lanes_2[0]; LEFT]);
-    for i in 0..LEFT {
+    let (mut left, mut left_2) = ([lanes[0]; KEPT], [lanes_2[0]; KEPT]);
+    for i in 0..KEPT {
         (left[i], left_2[i]) = (lanes[i], lanes_2[i]);
     }
     (left, left_2)

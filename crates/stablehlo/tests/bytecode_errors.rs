@@ -197,6 +197,8 @@ fn errors_of_constants_say_what() {
         of(&numbers![8, 0, 3, 0, 0, 0], &wide),
         of(&numbers![18, 0, 1, 0], &long),
         of(&numbers![19, 0, 0], &long),
+        // One string for all elements of a type that has none.
+        of(&numbers![19, 0, 1, 0], &long),
         of(&numbers![12, 1, 9], &INDEX),
         of(&numbers![11, 9, 0, 0], &INDEX),
         of(&numbers![4, 9], &INDEX),
