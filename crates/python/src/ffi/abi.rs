@@ -26,14 +26,9 @@ pub(crate) const STRING: i32 = 4;
 /// `XLA_FFI_DataType`: the types of elements that reductions are made for.
 pub(crate) mod data_type {
     pub(crate) const PRED: i32 = 1;
-    pub(crate) const S8: i32 = 2;
-    pub(crate) const S16: i32 = 3;
     pub(crate) const S32: i32 = 4;
     pub(crate) const S64: i32 = 5;
     pub(crate) const U8: i32 = 6;
-    pub(crate) const U16: i32 = 7;
-    pub(crate) const U32: i32 = 8;
-    pub(crate) const U64: i32 = 9;
     pub(crate) const F16: i32 = 10;
     pub(crate) const F32: i32 = 11;
     pub(crate) const F64: i32 = 12;

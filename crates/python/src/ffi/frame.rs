@@ -178,7 +178,7 @@ macro_rules! elements {
         /// The bytes of an element.
         ///
         /// # Errors
-        /// If it is of no type that is reduced.
+        /// If it is of no type of arrays or results.
         fn size_of_type(data_type: i32) -> Result<usize, Refusal> {
             match data_type {
                 abi::data_type::PRED => Ok(1),
@@ -190,7 +190,7 @@ macro_rules! elements {
 }
 
 elements! {
-    i8, S8; i16, S16; i32, S32; i64, S64; u8, U8; u16, U16; u32, U32; u64, U64;
+    i32, S32; i64, S64; u8, U8;
     half::f16, F16; half::bf16, BF16; f32, F32; f64, F64;
 }
 

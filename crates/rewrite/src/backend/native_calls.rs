@@ -2,17 +2,23 @@
 //!
 //! ```text
 //! reduce(x, init, D, f)  =  custom-call(x; f, D)          init the identity of f
+//! narrow(reduce(wide(x), 0, D, add))  =  custom-call(x; add, D)     x in bf16 or f16, wide in f32
 //! ```
 //!
 //! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
-//! call ([`NativeCall`]). They are faster than XLA:CPU's loops for some shapes and slower for others,
-//! and a custom call cannot be fused. So calls are made on request alone, where the modelled time of
-//! the kernel (`price.rs`) is well below that of XLA:CPU.
+//! call ([`NativeCall`]). They are faster than what XLA:CPU compiles for some shapes and slower for
+//! others, and a custom call cannot be fused. So calls are made on request alone, where the modelled
+//! time of the kernel (`price.rs`) is well below that of XLA:CPU, also of reductions in steps
+//! (`staged-reduce`).
 //!
 //! Preconditions: one static row-major array of a type that kernels are made for, which lies in
 //! memory anyway, such as a parameter; a sum, product, extremum or truth value whose init changes
 //! nothing, or the first place of an extremum along one dim, whose values nobody uses; nothing
 //! attached; a module for one device. Under `--exact`, integers and truth values only.
+//!
+//! The second form is what `jnp.sum` makes of floats of 16 bits. Nothing else may use the converted
+//! array, which is not stored any more, nor the sum in `f32`. Both sides add in `f32` and round
+//! once, so only the order of the sum changes.
 //!
 //! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `widen-accumulation`
 //! says. The greatest of several zeros is any of them. A maximum is NaN if an element is, and the
@@ -78,7 +84,7 @@ struct Found {
     id: InstId,
     array: InstId,
     call: NativeCall,
-    /// The value with the results: the reduce itself, or its part with the places.
+    /// The value with the results: the reduce itself, its part with the places, or the rounded sum.
     results: SmallVec<[InstId; 1]>,
     shape: ArrayShape,
 }
@@ -89,11 +95,8 @@ impl Found {
         let reduce = MonoidReduce::of(module, id, float_mode)?;
         let axes = dims(reduce.dims(module));
         let operands = module.operands(id);
-        let array = *operands.first()?;
-        if !is_stored(module, array) {
-            return None;
-        }
-        let (fold, results) = match &reduce.reducer {
+        let mut array = *operands.first()?;
+        let (fold, mut results) = match &reduce.reducer {
             Reducer::Each(each) => match (each.as_slice(), operands) {
                 ([monoid], &[_, init]) => {
                     (fold_of(*monoid, module.constant(init)?)?, SmallVec::from_elem(id, 1))
@@ -104,6 +107,14 @@ impl Found {
                 (place_of(module, id, extremum, &axes)?, parts_with_places(module, id)?)
             }
         };
+        if fold == NativeFold::Sum
+            && let Some(sum) = narrow_sum(module, id, array)
+        {
+            (array, results) = sum;
+        }
+        if !is_stored(module, array) {
+            return None;
+        }
         let shape = module.array_shape(*results.first()?)?.clone();
         Some(Self { id, array, call: NativeCall { fold, axes }, results, shape })
     }
@@ -113,7 +124,7 @@ impl Found {
         let Some(array) = module.array_shape(self.array) else { return Ok(false) };
         let Some(price) = price::price(array, &self.call) else { return Ok(false) };
         let (place, shape) = (Place::of(module, self.id), array.without_layout());
-        let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.xla);
+        let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.compiled);
         if !price.pays() {
             let why = format!("reducing {shape} by a kernel of this CPU would take {times}");
             cx.refuse(NativeCalls.name(), place, why);
@@ -221,6 +232,32 @@ fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]
     }
     let has_extras = parts.iter().any(|&part| module.extras(part).is_some());
     (!has_extras && parts.iter().any(|&part| module.is_live(part))).then_some(parts)
+}
+
+/// Returns the array of 16-bit floats that a reduce adds up in `f32`, and the values with the rounded
+/// sums, if nobody uses anything else.
+fn narrow_sum(
+    module: &Module,
+    id: InstId,
+    wide: InstId,
+) -> Option<(InstId, SmallVec<[InstId; 1]>)> {
+    let (Op::Convert, &[narrow]) = (module.op(wide), module.operands(wide)) else { return None };
+    let array = module.array_shape(narrow).filter(|&shape| is_plain(shape))?;
+    let element_type = array.element_type;
+    let is_known = matches!(element_type, ElementType::BF16 | ElementType::F16)
+        && module.array_shape(wide)?.element_type == ElementType::F32;
+    let live_users = |id| module.users(id).into_iter().filter(|&user| module.is_live(user));
+    let rounds = |&user: &InstId| {
+        let shape = module.array_shape(user);
+        matches!(module.op(user), Op::Convert)
+            && module.extras(user).is_none()
+            && shape.is_some_and(|shape| shape.element_type == element_type && is_plain(shape))
+    };
+    let is_alone = live_users(wide).all(|user| user == id)
+        && live_users(id).all(|user| rounds(&user))
+        && ![id, wide].into_iter().any(|id| module.is_root(id));
+    let sums: SmallVec<[InstId; 1]> = live_users(id).collect();
+    (is_known && is_alone && !sums.is_empty()).then_some((narrow, sums))
 }
 
 /// Checks whether an array lies in memory whoever reads it: it is handed over to its computation, or
