@@ -51,6 +51,22 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
         }
     }
 
+    /// Accumulators of rows, one for each, which no axis within a block is left to reduce.
+    pub(crate) fn of_rows(fold: F, count: usize) -> Self {
+        let (first, second) = fold.start();
+        Self {
+            fold,
+            width: count,
+            levels: 1,
+            firsts: vec![first; count],
+            seconds: vec![second; count],
+            spare: Vec::new(),
+            spare_2: Vec::new(),
+            held: [0; LEVELS],
+            element: PhantomData,
+        }
+    }
+
     /// The number of steps that may come next.
     #[inline(always)]
     pub(crate) fn room(&self) -> usize {

@@ -17,6 +17,8 @@ pub trait Number: Element {
     const ZERO: Self::Wide;
     /// One.
     const ONE: Self::Wide;
+    /// A number that stands for it where the greatest or the least of several is looked for.
+    type Rank: Copy + Send + Sync + 'static;
     /// Whether additions round.
     const ROUNDS: bool;
     /// The least value.
@@ -31,6 +33,18 @@ pub trait Number: Element {
     fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
     /// Returns the product; whole numbers wrap.
     fn multiply(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// Returns its rank among those of which the greatest is looked for; NaN is greater than all.
+    fn rank_for_max(self) -> Self::Rank;
+    /// Returns its rank among those of which the least is looked for; NaN is less than all.
+    fn rank_for_min(self) -> Self::Rank;
+    /// Returns an element of a rank that [`rank_for_max`](Self::rank_for_max) returned.
+    fn of_rank_for_max(rank: Self::Rank) -> Self;
+    /// Returns an element of a rank that [`rank_for_min`](Self::rank_for_min) returned.
+    fn of_rank_for_min(rank: Self::Rank) -> Self;
+    /// Returns the greater rank.
+    fn max_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
+    /// Returns the lesser rank.
+    fn min_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
     /// Checks whether it is greater, or NaN where the other is not.
     fn exceeds(self, other: Self) -> bool;
     /// Checks whether it is less, or NaN where the other is not.
@@ -45,12 +59,106 @@ pub trait Float: Number {
     fn divide(sum: Self::Wide, count: usize) -> Self;
 }
 
+/// An element is its own rank.
+macro_rules! own_ranks {
+    ($type:ty) => {
+        type Rank = $type;
+        #[inline(always)]
+        fn rank_for_max(self) -> $type {
+            self
+        }
+        #[inline(always)]
+        fn rank_for_min(self) -> $type {
+            self
+        }
+        #[inline(always)]
+        fn of_rank_for_max(rank: $type) -> $type {
+            rank
+        }
+        #[inline(always)]
+        fn of_rank_for_min(rank: $type) -> $type {
+            rank
+        }
+        #[inline(always)]
+        fn max_rank(a: $type, b: $type) -> $type {
+            if b.exceeds(a) { b } else { a }
+        }
+        #[inline(always)]
+        fn min_rank(a: $type, b: $type) -> $type {
+            if b.falls_below(a) { b } else { a }
+        }
+    };
+}
+
+/// A float of 16 bits.
+pub(crate) trait Short: Number<Rank = i16> {
+    /// How many bit patterns of one sign are NaN.
+    const NANS: i16;
+    /// Its bits, as those of a whole number.
+    fn bits(self) -> i16;
+}
+
+/// Ranks of floats of 16 bits: whole numbers, which are compared several at a time. Bits of negative
+/// numbers come in reverse order; those of NaN lie at both ends, and are moved to one of them, round
+/// the other.
+macro_rules! short_ranks {
+    ($type:ty) => {
+        type Rank = i16;
+        #[inline(always)]
+        fn rank_for_max(self) -> i16 {
+            ordered(self.bits()).wrapping_sub(Self::NANS)
+        }
+        #[inline(always)]
+        fn rank_for_min(self) -> i16 {
+            ordered(self.bits()).wrapping_add(Self::NANS)
+        }
+        #[inline(always)]
+        fn of_rank_for_max(rank: i16) -> $type {
+            <$type>::from_bits(ordered(rank.wrapping_add(Self::NANS)).cast_unsigned())
+        }
+        #[inline(always)]
+        fn of_rank_for_min(rank: i16) -> $type {
+            <$type>::from_bits(ordered(rank.wrapping_sub(Self::NANS)).cast_unsigned())
+        }
+        #[inline(always)]
+        fn max_rank(a: i16, b: i16) -> i16 {
+            a.max(b)
+        }
+        #[inline(always)]
+        fn min_rank(a: i16, b: i16) -> i16 {
+            a.min(b)
+        }
+    };
+}
+
+/// Reverses the order of negative numbers whose sign is a bit of its own.
+#[inline(always)]
+fn ordered(bits: i16) -> i16 {
+    bits ^ (bits >> 15 & i16::MAX)
+}
+
+macro_rules! short {
+    ($type:ty, $nans:literal) => {
+        impl Short for $type {
+            const NANS: i16 = $nans;
+            #[inline(always)]
+            fn bits(self) -> i16 {
+                self.to_bits().cast_signed()
+            }
+        }
+    };
+}
+
+short!(bf16, 0x7f);
+short!(f16, 0x3ff);
+
 macro_rules! whole {
     ($($type:ty)*) => { $(
         impl sealed::Sealed for $type {}
         impl Element for $type {}
         impl Number for $type {
             type Wide = $type;
+            own_ranks!($type);
             const ZERO: $type = 0;
             const ONE: $type = 1;
             const ROUNDS: bool = false;
@@ -80,11 +188,12 @@ impl sealed::Sealed for bool {}
 impl Element for bool {}
 
 macro_rules! float {
-    ($type:ty, $wide:ty, $widen:expr, $narrow:expr, $least:expr, $greatest:expr) => {
+    ($type:ty, $wide:ty, $ranks:ident, $widen:expr, $narrow:expr, $least:expr, $greatest:expr) => {
         impl sealed::Sealed for $type {}
         impl Element for $type {}
         impl Number for $type {
             type Wide = $wide;
+            $ranks!($type);
             const ZERO: $wide = 0.0;
             const ONE: $wide = 1.0;
             const ROUNDS: bool = true;
@@ -134,10 +243,10 @@ macro_rules! float {
     };
 }
 
-float!(f32, f32, |x: f32| x, |x: f32| x, f32::NEG_INFINITY, f32::INFINITY);
-float!(f64, f64, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFINITY);
-float!(bf16, f32, widened_bf16, bf16::from_f32, bf16::NEG_INFINITY, bf16::INFINITY);
-float!(f16, f32, widened_f16, f16::from_f32, f16::NEG_INFINITY, f16::INFINITY);
+float!(f32, f32, own_ranks, |x: f32| x, |x: f32| x, f32::NEG_INFINITY, f32::INFINITY);
+float!(f64, f64, own_ranks, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFINITY);
+float!(bf16, f32, short_ranks, widened_bf16, bf16::from_f32, bf16::NEG_INFINITY, bf16::INFINITY);
+float!(f16, f32, short_ranks, widened_f16, f16::from_f32, f16::NEG_INFINITY, f16::INFINITY);
 
 /// The value as `f32`, without the branches of [`bf16::to_f32`], so that loops become vectors.
 #[inline(always)]

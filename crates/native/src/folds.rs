@@ -147,23 +147,23 @@ single!(
 single!(
     Max,
     Number,
+    T::Rank,
+    T::LEAST.rank_for_max(),
+    |a, x| T::max_rank(a, x.rank_for_max()),
+    |a, b| T::max_rank(a, b),
     T,
-    T::LEAST,
-    |a, x| if x.exceeds(a) { x } else { a },
-    |a, b| if b.exceeds(a) { b } else { a },
-    T,
-    |a, _n| a,
+    |a, _n| T::of_rank_for_max(a),
     HAS_IDENTITY = false
 );
 single!(
     Min,
     Number,
+    T::Rank,
+    T::GREATEST.rank_for_min(),
+    |a, x| T::min_rank(a, x.rank_for_min()),
+    |a, b| T::min_rank(a, b),
     T,
-    T::GREATEST,
-    |a, x| if x.falls_below(a) { x } else { a },
-    |a, b| if b.falls_below(a) { b } else { a },
-    T,
-    |a, _n| a,
+    |a, _n| T::of_rank_for_min(a),
     HAS_IDENTITY = false
 );
 

@@ -191,12 +191,14 @@ pub(crate) fn fold_axis<T: Element, F: Fold<T>>(
     }
 }
 
+/// Loops over rows of at most this many elements become vectors.
+pub(crate) const MOST_STEPPED: usize = 4;
 /// Rows of at most this many elements are reduced several at a time: loops over rows become
 /// vectors that load neighbours and sort them.
 pub(crate) const MOST_SHORT: usize = 8;
 /// The accumulators that are left of a longer row; those of many rows become one each, several rows
 /// at a time.
-const LEFT: usize = 4;
+pub(crate) const LEFT: usize = 4;
 
 /// Merges each `LEN` neighbours.
 #[inline(always)]
@@ -209,16 +211,35 @@ fn fold_short<T: Element, F: Fold<T>, const LEN: usize>(
     let (firsts, seconds) = (&firsts[..rows * LEN], &seconds[..rows * LEN]);
     let (to, to_2) = (&mut to[..rows], &mut to_2[..rows]);
     for row in 0..rows {
-        let (mut first, mut second) = (firsts[row * LEN], seconds[row * LEN]);
+        let (mut all, mut all_2) = ([firsts[row * LEN]; LEN], [seconds[row * LEN]; LEN]);
         for i in 1..LEN {
-            fold.merge(&mut first, &mut second, (firsts[row * LEN + i], seconds[row * LEN + i]));
+            (all[i], all_2[i]) = (firsts[row * LEN + i], seconds[row * LEN + i]);
         }
-        (to[row], to_2[row]) = (first, second);
+        (to[row], to_2[row]) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
     }
 }
 
+/// Merges a few accumulators: the later half with the earlier one, until one is left.
+#[inline(always)]
+fn merged_by_halves<T: Element, F: Fold<T>, const LEN: usize>(
+    fold: F,
+    mut all: [F::First; LEN],
+    mut all_2: [F::Second; LEN],
+) -> (F::First, F::Second) {
+    let mut left = LEN;
+    while left > 1 {
+        let half = left.div_ceil(2);
+        for i in 0..left - half {
+            let other = (all[i + half], all_2[i + half]);
+            fold.merge(&mut all[i], &mut all_2[i], other);
+        }
+        left = half;
+    }
+    (all[0], all_2[0])
+}
+
 /// Reduces rows of `len` elements that lie side by side, one for each of the accumulators `to`.
-/// `spare` has [`MOST_SHORT`] accumulators for each row.
+/// `spare` has [`LEFT`] accumulators for each row.
 #[inline(always)]
 pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     fold: F,
@@ -247,8 +268,8 @@ pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     }
 }
 
-/// Reduces rows of 16 elements and more: each to 16 accumulators, those to [`LEFT`], then these of
-/// all rows.
+/// Reduces rows of 16 elements and more: each to 16 accumulators (8 of 64 bits), those to [`LEFT`],
+/// then these of all rows.
 #[inline(always)]
 fn longer_rows<T: Element, F: Fold<T>>(
     fold: F,
@@ -262,8 +283,13 @@ fn longer_rows<T: Element, F: Fold<T>>(
     let parts = spare.as_chunks_mut::<LEFT>().0.iter_mut();
     let parts = parts.zip(spare_2.as_chunks_mut::<LEFT>().0);
     for (row, (left, left_2)) in elements.chunks_exact(len).zip(parts) {
-        let (lanes, lanes_2) = lanes_of::<T, F, 16>(fold, row);
-        (*left, *left_2) = merged::<T, F, 16, LEFT>(fold, lanes, lanes_2);
+        (*left, *left_2) = if size_of::<F::First>() == 8 {
+            let (lanes, lanes_2) = lanes_of::<T, F, 8>(fold, row);
+            merged::<T, F, 8, LEFT>(fold, lanes, lanes_2)
+        } else {
+            let (lanes, lanes_2) = lanes_of::<T, F, 16>(fold, row);
+            merged::<T, F, 16, LEFT>(fold, lanes, lanes_2)
+        };
     }
     fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
 }
@@ -340,24 +366,30 @@ fn merged<T: Element, F: Fold<T>, const LANES: usize, const KEPT: usize>(
     (left, left_2)
 }
 
-/// The accumulators that a long row keeps side by side: several vectors, so that additions do not
-/// wait for each other.
+/// Rows longer than this have several vectors of accumulators, so that additions do not wait for each
+/// other.
+pub(crate) const LONG_ROW: usize = 512;
+/// The accumulators of a long row, half as many if they have 64 bits.
 pub(crate) const ROW_LANES: usize = 64;
 /// The elements of a row that are added lane by lane; the results of several such parts are merged
 /// by halves.
-const ROW_PART: usize = 2048;
+pub(crate) const ROW_PART: usize = 2048;
 
-/// Reduces a row.
+/// Reduces a long row, each of whose parts `reduce_part` reduces.
 #[inline(always)]
-pub(crate) fn reduce_row<T: Element, F: Fold<T>>(fold: F, row: &[T]) -> (F::First, F::Second) {
+pub(crate) fn reduce_row<T: Element, F: Fold<T>>(
+    fold: F,
+    row: &[T],
+    reduce_part: impl Fn(&[T]) -> (F::First, F::Second),
+) -> (F::First, F::Second) {
     if row.len() <= ROW_PART {
-        return reduce_part(fold, row);
+        return reduce_part(row);
     }
     // Bit `n` of the number of parts tells whether `waiting[n]` holds the result of 2^n of them.
     let mut waiting = [fold.start(); usize::BITS as usize];
     let mut parts = 0usize;
     for part in row.chunks(ROW_PART) {
-        let mut all = reduce_part(fold, part);
+        let mut all = reduce_part(part);
         let full = parts.trailing_ones() as usize;
         for &(first, second) in &waiting[..full] {
             let later = std::mem::replace(&mut all, (first, second));
@@ -376,15 +408,29 @@ pub(crate) fn reduce_row<T: Element, F: Fold<T>>(fold: F, row: &[T]) -> (F::Firs
     all
 }
 
+/// Reduces a part of a long row.
 #[inline(always)]
-fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::First, F::Second) {
-    let (lanes, lanes_2) = lanes_of::<T, F, ROW_LANES>(fold, part);
-    let ([first], [second]) = merged::<T, F, ROW_LANES, 1>(fold, lanes, lanes_2);
+pub(crate) fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::First, F::Second) {
+    match (size_of::<F::First>(), part.len() <= LONG_ROW) {
+        (8, true) => reduce_by::<T, F, 8>(fold, part),
+        (8, false) => reduce_by::<T, F, { ROW_LANES / 2 }>(fold, part),
+        (_, true) => reduce_by::<T, F, 16>(fold, part),
+        (_, false) => reduce_by::<T, F, ROW_LANES>(fold, part),
+    }
+}
+
+/// Reduces a row by `LANES` accumulators.
+#[inline(always)]
+fn reduce_by<T: Element, F: Fold<T>, const LANES: usize>(
+    fold: F,
+    row: &[T],
+) -> (F::First, F::Second) {
+    let (lanes, lanes_2) = lanes_of::<T, F, LANES>(fold, row);
+    let ([first], [second]) = merged::<T, F, LANES, 1>(fold, lanes, lanes_2);
     (first, second)
 }
 
-/// Reduces a row to `LANES` accumulators. Element `i` goes to the one with the number `i % LANES`;
-/// the last elements that fill no accumulators go to the last ones.
+/// Reduces a row to `LANES` accumulators. Element `i` goes to the one with the number `i % LANES`.
 #[inline(always)]
 fn lanes_of<T: Element, F: Fold<T>, const LANES: usize>(
     fold: F,
@@ -401,24 +447,17 @@ fn lanes_of<T: Element, F: Fold<T>, const LANES: usize>(
         }
         place = place.wrapping_add(LANES as u32);
     }
-    if rest.is_empty() {
-        return (lanes, lanes_2);
+    let Some(&filler) = rest.first() else { return (lanes, lanes_2) };
+    // Lanes that are indexed by a number which is not known lie in memory: the elements are others.
+    let mut window = [filler; LANES];
+    for (i, &element) in rest.iter().enumerate() {
+        window[i] = element;
     }
-    let Some(&last) = row.last_chunk::<LANES>() else {
-        // Lanes that are indexed by a number which is not known lie in memory: these are others.
-        let (mut few, mut few_2) = ([first; LANES], [second; LANES]);
-        for (i, &element) in rest.iter().enumerate() {
-            fold.step(&mut few[i], &mut few_2[i], element, i as u32);
-        }
-        return (few, few_2);
-    };
-    let known = LANES - rest.len();
-    let place = place.wrapping_sub(known as u32);
     for i in 0..LANES {
         let (mut one, mut one_2) = (lanes[i], lanes_2[i]);
-        fold.step(&mut one, &mut one_2, last[i], place.wrapping_add(i as u32));
-        lanes[i] = if i < known { lanes[i] } else { one };
-        lanes_2[i] = if i < known { lanes_2[i] } else { one_2 };
+        fold.step(&mut one, &mut one_2, window[i], place.wrapping_add(i as u32));
+        lanes[i] = if i < rest.len() { one } else { lanes[i] };
+        lanes_2[i] = if i < rest.len() { one_2 } else { lanes_2[i] };
     }
     (lanes, lanes_2)
 }
@@ -459,12 +498,12 @@ fn step_short<T: Element, F: Fold<T>, const LEN: usize>(
     let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
     let elements = &elements[..rows * LEN];
     let (to, to_2) = (&mut to[..rows], &mut to_2[..rows]);
-    let start = fold.start();
+    let (first, second) = fold.start();
     for row in 0..rows {
-        let (mut first, mut second) = start;
+        let (mut all, mut all_2) = ([first; LEN], [second; LEN]);
         for i in 0..LEN {
-            fold.step(&mut first, &mut second, elements[row * LEN + i], i as u32);
+            fold.step(&mut all[i], &mut all_2[i], elements[row * LEN + i], i as u32);
         }
-        (to[row], to_2[row]) = (first, second);
+        (to[row], to_2[row]) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
     }
 }

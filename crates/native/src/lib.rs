@@ -35,6 +35,7 @@ pub mod norms;
 mod plan;
 mod pool;
 mod run;
+mod vectors;
 mod view;
 
 pub use elements::{Element, Float, Number};

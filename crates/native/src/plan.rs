@@ -3,13 +3,15 @@
 use smallvec::SmallVec;
 
 use crate::axes::{Axes, Axis, Role};
-use crate::kernel::MOST_SHORT;
+use crate::kernel::{LEFT, ROW_PART};
 
 /// A block has at least this many elements, where so many lie side by side: shorter loops would
 /// take longer to begin than to run.
 const LEAST_BLOCK: usize = 64;
 /// A block has at most this many elements, so that its accumulators stay in the first cache.
 const MOST_BLOCK: usize = 2048;
+/// A block of whole rows has about this many elements: it has one accumulator for each row.
+const ROWS_BLOCK: usize = 1 << 13;
 /// A reduced axis is a part of a block as a whole if the block then has at most this many elements,
 /// so that kept axes outside of it can be in the block, too, and longer runs are read.
 const MOST_WHOLE: usize = 512;
@@ -78,10 +80,21 @@ impl Plan {
         let mut outer = axes.as_slice();
         while let Some((axis, rest)) = outer.split_first() {
             let width = plan.width();
-            let least = if axis.is_kept() { MOST_BLOCK } else { LEAST_BLOCK };
+            let is_rows =
+                matches!(plan.block.as_slice(), [row] if !row.is_kept() && row.stride == 1);
+            let least = match axis.role {
+                Role::Kept(_) if is_rows && outer.iter().all(Axis::is_kept) => ROWS_BLOCK,
+                Role::Kept(_) => MOST_BLOCK,
+                Role::Reduced(_) => LEAST_BLOCK,
+            };
             let is_next = plan.block.is_empty() || isize::try_from(width) == Ok(axis.stride);
             let room = least / width.max(1);
-            let fits = axis.len <= room.max(MOST_WHOLE / width.max(1));
+            let is_row = plan.block.is_empty()
+                && axis.stride == 1
+                && !axis.is_kept()
+                && rest.iter().all(Axis::is_kept);
+            let most = if is_row { ROW_PART } else { MOST_WHOLE / width.max(1) };
+            let fits = axis.len <= room.max(most);
             if !is_next || room < 2 && !fits {
                 break;
             }
@@ -113,22 +126,27 @@ impl Plan {
         is_block && self.reduced.is_empty() && self.step() == 1
     }
 
+    /// The rows of a block, if it is rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.block.get(1).map_or(1, |rows| rows.len)
+    }
+
     /// The accumulators that are needed beside those of a block.
     pub(crate) fn spare(&self) -> usize {
         match self.block.as_slice() {
-            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(MOST_SHORT),
+            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(LEFT),
             _ => self.width().saturating_mul(self.members()),
         }
     }
 
-    /// Returns the length of rows that lie side by side, if each unit is one such row as a whole.
+    /// Returns the length of rows whose elements lie side by side, if each unit is one such row, as
+    /// a whole or in pieces.
     pub(crate) fn row(&self) -> Option<usize> {
         let [axis] = self.block.as_slice() else { return None };
         let inner = self.cut.map_or(0, |_| 1);
         let is_row = !axis.is_kept() && axis.stride == 1 && self.reduced.len() == inner;
         let whole = self.cut.map_or(*axis, |cut| cut.axis);
-        (is_row && self.group.is_none() && self.pieces == 1 && whole.role == Role::Reduced(1))
-            .then_some(whole.len)
+        (is_row && self.group.is_none() && whole.role == Role::Reduced(1)).then_some(whole.len)
     }
 
     /// The blocks that are added in turn.

@@ -10,10 +10,12 @@ use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{
-    Level, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all, reduce_row, reduce_rows,
+    LONG_ROW, Level, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all,
+    reduce_part, reduce_row, reduce_rows,
 };
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
+use crate::vectors;
 use crate::view::View;
 
 /// An array, row major.
@@ -105,13 +107,16 @@ fn write_all<T: Element, F: Fold<T>>(
         return Err(Error::TooManyPlaces(reduced.count));
     }
     let plan = Plan::of(&reduced.axes, size_of::<T>());
+    let level = Level::detect();
     let run = Run {
         plan: &plan,
         fold,
         origin: view.origin(),
         count: reduced.count,
         results: Results { start: out.as_mut_ptr().cast(), len: out.len() },
-        level: Level::detect(),
+        level,
+        rows: vectors::rows_of::<T, F>(level),
+        blocks: vectors::blocks_of::<T, F>(level),
     };
     // The units of a plan write every result, and all ended if this is no error.
     run.all(pool)
@@ -136,6 +141,9 @@ where
     count: usize,
     results: Results<F::Output>,
     level: Level,
+    /// The loops over rows and over blocks that are written in vectors.
+    rows: Option<vectors::Rows<T, F::First, F::Second>>,
+    blocks: Option<vectors::Blocks<T, F::First>>,
 }
 
 // SAFETY: the elements are only read, and shared by a view that outlives the run; units of a plan
@@ -205,23 +213,57 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let to = (&mut firsts[..count], &mut seconds[..count]);
-        reduce_rows(self.fold, elements, row.len, to, (spare, spare_2));
+        match self.rows.filter(|_| F::PLACES || row.len > MOST_STEPPED) {
+            // SAFETY: the level, which was detected, has these loops; there are `count` rows.
+            Some(reduce) => unsafe { reduce(elements, row.len, to) },
+            None if row.len <= LONG_ROW => {
+                reduce_rows(self.fold, elements, row.len, to, (spare, spare_2));
+            }
+            None => {
+                let (to, to_2) = to;
+                for (n, row) in elements.chunks_exact(row.len).enumerate() {
+                    (to[n], to_2[n]) = self.reduced_part(row);
+                }
+            }
+        }
         let rows = Axis { len: count, ..rows };
         self.write(&[rows], (firsts, seconds), unit);
     }
 
-    /// Reduces a row to one element.
+    /// Reduces rows, each to one element.
     #[inline(always)]
-    fn row(&self, unit: usize, len: usize) {
-        let (start, _) = self.block_of(unit);
-        // SAFETY: a row is `len` elements of the view side by side, all within its data.
-        let row = unsafe { std::slice::from_raw_parts(start, len) };
-        let (first, second) = if F::PLACES {
-            first_place::<T, F, ROW_LANES>(self.fold, row)
-        } else {
-            reduce_row(self.fold, row)
-        };
-        self.write(&[], (&[first], &[second]), unit);
+    fn whole_rows(&self, units: std::ops::Range<usize>, len: usize) {
+        for unit in units {
+            let (start, _) = self.block_of(unit);
+            // SAFETY: a row is `len` elements of the view side by side, all within its data.
+            let row = unsafe { std::slice::from_raw_parts(start, len) };
+            let (first, second) = self.reduced(row);
+            self.write(&[], (&[first], &[second]), unit);
+        }
+    }
+
+    /// Reduces elements that lie side by side.
+    #[inline(always)]
+    fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
+        if F::PLACES {
+            return self.reduced_part(row);
+        }
+        reduce_row(self.fold, row, |part| self.reduced_part(part))
+    }
+
+    #[inline(always)]
+    fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
+        if let Some(reduce) = self.rows {
+            let (mut first, mut second) = self.fold.start();
+            let to = (std::slice::from_mut(&mut first), std::slice::from_mut(&mut second));
+            // SAFETY: the level, which was detected, has these loops; there is one row.
+            unsafe { reduce(part, part.len(), to) };
+            return (first, second);
+        }
+        if F::PLACES {
+            return first_place::<T, F, ROW_LANES>(self.fold, part);
+        }
+        reduce_part(self.fold, part)
     }
 
     /// Adds the blocks of a unit at some positions along the reduced axes.
@@ -309,8 +351,13 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             let firsts = &mut accumulators.firsts[at..at + len];
             let seconds = &mut accumulators.seconds[at..at + len];
             // SAFETY: the blocks and their elements are at indices of the view, whose elements all
-            // lie within its data.
-            unsafe { add_rows(self.fold, firsts, seconds, rows) };
+            // lie within its data; the level, which was detected, has the loops.
+            unsafe {
+                match self.blocks {
+                    Some(add) if rows.step == 1 => add(rows, firsts),
+                    _ => add_rows(self.fold, firsts, seconds, rows),
+                }
+            }
             rows.start = rows.start.wrapping_offset(stride);
         }
     }
@@ -465,19 +512,20 @@ impl<T: Element, F: Fold<T>> Task for Units<'_, '_, T, F> {
     fn run(self) {
         let (run, plan) = (self.run, self.run.plan);
         let steps = plan.steps(plan.positions());
-        let mut accumulators = Accumulators::new(run.fold, plan, steps);
         if plan.is_short_rows() {
+            let mut accumulators = match run.rows {
+                Some(_) => Accumulators::of_rows(run.fold, plan.rows()),
+                None => Accumulators::new(run.fold, plan, steps),
+            };
             for unit in self.from..self.to {
                 run.short_rows(&mut accumulators, unit);
             }
             return;
         }
         if let Some(len) = plan.row() {
-            for unit in self.from..self.to {
-                run.row(unit, len);
-            }
-            return;
+            return run.whole_rows(self.from..self.to, len);
         }
+        let mut accumulators = Accumulators::new(run.fold, plan, steps);
         for unit in self.from..self.to {
             accumulators.clear();
             run.add(&mut accumulators, unit, 0..plan.positions());
@@ -498,7 +546,23 @@ struct Piece<'a, 'b, 'c, T: Element, F: Fold<T>> {
 impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, '_, T, F> {
     #[inline(always)]
     fn run(self) {
-        self.run.add(self.into, self.unit, self.from..self.to);
+        let (run, plan) = (self.run, self.run.plan);
+        if let Some(len) = plan.row() {
+            let from = self.from * plan.width();
+            let to = if self.to == plan.positions() { len } else { self.to * plan.width() };
+            let (start, _) = run.block_of(self.unit);
+            // SAFETY: these are elements of the row of the unit, all within the view's data.
+            let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
+            let (first, mut second) = run.reduced(part);
+            run.fold.shift(&mut second, small(from));
+            if let (Some(to), Some(to_2)) =
+                (self.into.firsts.first_mut(), self.into.seconds.first_mut())
+            {
+                (*to, *to_2) = (first, second);
+            }
+            return;
+        }
+        run.add(self.into, self.unit, self.from..self.to);
         self.into.gather();
     }
 }

@@ -7,13 +7,14 @@ use super::real::Real;
 use super::tile::Expand;
 use super::walk::{Loops, Place};
 use crate::folds::{Fold, Max, Min, Product, Sum};
-use crate::kernel::{Rows, add_rows, fold_axis, reduce_row, reduce_rows};
+use crate::kernel::{
+    LONG_ROW, Level, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
+};
 use crate::run::Task;
+use crate::vectors;
 
 /// Rows of a tile are added one after the other up to this number, else by halves.
 const MOST_ROWS: usize = 128;
-/// Rows longer than this are reduced one at a time.
-const LONG_ROW: usize = 256;
 
 /// Accumulators of a reduction, one for each element of its result, in `f64`.
 #[derive(Clone, Debug)]
@@ -164,6 +165,7 @@ pub(super) struct FoldTile<'a, R> {
     pub(super) loops: Loops,
     pub(super) to: &'a mut Accumulators,
     pub(super) spare: &'a mut Spare<R>,
+    pub(super) level: Level,
 }
 
 impl<R: Real> Task for FoldTile<'_, R> {
@@ -182,10 +184,10 @@ impl<R: Real> Task for FoldTile<'_, R> {
 impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
-        let Self { a, place, axes, reduced, at, loops, to, spare } = self;
+        let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let extents = extents(place, axes, reduced);
-        reduce_tile(fold, a, &extents, first, second, (nothing, nothing_2));
+        reduce_tile(fold, level, a, &extents, (first, second), (nothing, nothing_2));
         for (from, offset) in loops.runs() {
             let at = at.wrapping_add(offset);
             let parts = &first[from..from + loops.len];
@@ -203,10 +205,10 @@ impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
-        let Self { a, place, axes, reduced, at, loops, to, spare } = self;
+        let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
         let Spare { rooms: [means, second, around, squares], nothing, nothing_2 } = spare;
         let extents = extents(place, axes, reduced);
-        reduce_tile(Sum, a, &extents, means, second, (nothing, nothing_2));
+        reduce_tile(Sum, level, a, &extents, (means, second), (nothing, nothing_2));
         let count = place.size(axes & reduced) as f64;
         let kept = place.size(axes & !reduced);
         for mean in &mut means[..kept] {
@@ -224,7 +226,7 @@ impl<R: Real> FoldTile<'_, R> {
                 around[i] = apart * apart;
             }
         }
-        reduce_tile(Sum, around, &extents, squares, second, (nothing, nothing_2));
+        reduce_tile(Sum, level, around, &extents, (squares, second), (nothing, nothing_2));
         for (from, offset) in loops.runs() {
             for i in 0..loops.len {
                 let to_at = at.wrapping_add(offset).wrapping_add(i.cast_signed() * loops.stride);
@@ -284,10 +286,10 @@ fn extents(place: &Place, axes: u64, reduced: u64) -> Extents {
 #[inline(always)]
 fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
     fold: F,
+    level: Level,
     a: &[R],
     extents: &[(usize, bool)],
-    to: &mut [R],
-    spare: &mut [R],
+    (to, spare): (&mut [R], &mut [R]),
     (nothing, nothing_2): (&mut [()], &mut [()]),
 ) {
     let Some(last) = extents.iter().rposition(|&(_, is_reduced)| is_reduced) else {
@@ -297,9 +299,15 @@ fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
     let (len, inner) =
         (extents[last].0, extents[last + 1..].iter().map(|e| e.0).product::<usize>());
     let mut outer: usize = extents[..last].iter().map(|e| e.0).product();
-    if inner == 1 && len > LONG_ROW {
+    if inner == 1
+        && len <= ROW_PART
+        && let Some(reduce) = vectors::rows_of::<R, F>(level)
+    {
+        // SAFETY: the level, which was detected, has these loops; the tile has `outer` rows.
+        unsafe { reduce(a, len, (&mut to[..outer], &mut nothing[..outer])) };
+    } else if inner == 1 && len > LONG_ROW {
         for (to, row) in to.iter_mut().zip(a.chunks_exact(len)) {
-            *to = reduce_row(fold, row).0;
+            *to = reduce_row(fold, row, |part| reduce_part(fold, part)).0;
         }
     } else if inner == 1 {
         let results = (&mut to[..outer], &mut nothing[..outer]);

@@ -8,7 +8,7 @@ use crate::elements::Float;
 
 /// A float that programs compute in: `f32`, or `f64` where an array of `f64` takes part.
 pub(crate) trait Real:
-    Float<Wide = Self>
+    Float<Wide = Self, Rank = Self>
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

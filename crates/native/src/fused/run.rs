@@ -496,7 +496,8 @@ impl Run<'_> {
         let reduced = self.plan.space.reduced(reduction);
         let loops = place.loops(axes & !reduced, |axis| layout.strides[axis].cast_signed());
         let at = self.offset(place, layout).cast_signed();
-        on_level(self.level, FoldTile { a, place, axes, reduced, at, loops, to, spare });
+        let level = self.level;
+        on_level(level, FoldTile { a, place, axes, reduced, at, loops, to, spare, level });
     }
 }
 

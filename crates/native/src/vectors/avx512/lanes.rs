@@ -1,0 +1,394 @@
+//! The folds whose accumulators are lanes of vectors.
+
+use std::arch::x86_64 as arch;
+use std::arch::x86_64::{__m256i, __m512i};
+use std::marker::PhantomData;
+
+use half::{bf16, f16};
+
+use crate::elements::Short;
+
+/// What lanes of vectors are merged by.
+pub(super) trait Merge {
+    /// The bits of a lane: 32 or 64.
+    const BITS: usize;
+    /// The lanes of a vector.
+    const COUNT: usize = 512 / Self::BITS;
+
+    /// A vector of lanes that change nothing.
+    unsafe fn start() -> __m512i;
+    unsafe fn combine(a: __m512i, b: __m512i) -> __m512i;
+}
+
+/// A fold whose accumulators are lanes of a vector.
+pub(super) trait Lanes: Merge {
+    type Element: Copy;
+    type Accumulator: Copy;
+
+    /// The accumulators of one element each, as many as there are lanes.
+    unsafe fn load(from: *const Self::Element) -> __m512i;
+    /// The same of the first elements alone, for each bit of `mask`; nothing else is read.
+    unsafe fn load_first(from: *const Self::Element, mask: u16) -> __m512i;
+    /// Accumulators that were stored, as many as there are lanes.
+    unsafe fn load_accumulators(from: *const Self::Accumulator) -> __m512i;
+    /// Writes all lanes.
+    unsafe fn store(lanes: __m512i, to: *mut Self::Accumulator);
+}
+
+/// A fold to an extremum, whose places can be found.
+pub(super) trait Extremum: Lanes {
+    /// How the least of several places is found.
+    type Places: Merge;
+
+    /// Writes the elements that accumulators stand for.
+    unsafe fn store_elements(lanes: __m512i, to: *mut Self::Element);
+    /// Those elements, as [`elements`](Self::elements) are.
+    unsafe fn numbers(lanes: __m512i) -> __m512i;
+    /// As many elements as there are lanes, of those whose bits are in `mask`: as they are, or as
+    /// `f32`.
+    unsafe fn elements(from: *const Self::Element, mask: u16) -> __m512i;
+    /// Bits for elements that are equal.
+    unsafe fn equal(a: __m512i, b: __m512i) -> u16;
+    /// Bits for elements that are NaN.
+    unsafe fn nans(elements: __m512i) -> u16;
+}
+
+/// The least of several places.
+macro_rules! least_place {
+    ($name:ident, $bits:literal, $set:ident, $min:ident) => {
+        pub(super) struct $name;
+
+        impl Merge for $name {
+            const BITS: usize = $bits;
+
+            wide! {
+                unsafe fn start() -> __m512i {
+                    arch::$set(-1)
+                }
+                unsafe fn combine(a: __m512i, b: __m512i) -> __m512i {
+                    arch::$min(a, b)
+                }
+            }
+        }
+    };
+}
+
+least_place!(Place32, 32, _mm512_set1_epi32, _mm512_min_epu32);
+least_place!(Place64, 64, _mm512_set1_epi64, _mm512_min_epu64);
+
+/// A fold of elements that are lanes as they lie in memory.
+macro_rules! lanes {
+    ($name:ident, $type:ty, $bits:literal, $load:ident, $start:expr, |$a:ident, $b:ident| $combine:expr) => {
+        pub(super) struct $name;
+
+        impl Merge for $name {
+            const BITS: usize = $bits;
+
+            wide! {
+                unsafe fn start() -> __m512i {
+                    $start
+                }
+                unsafe fn combine($a: __m512i, $b: __m512i) -> __m512i {
+                    $combine
+                }
+            }
+        }
+
+        impl Lanes for $name {
+            type Element = $type;
+            type Accumulator = $type;
+
+            wide! {
+                unsafe fn load(from: *const $type) -> __m512i {
+                    // SAFETY: the caller promises the elements.
+                    unsafe { arch::_mm512_loadu_si512(from.cast()) }
+                }
+                #[allow(clippy::cast_possible_truncation, reason = "there may be eight lanes")]
+                unsafe fn load_first(from: *const $type, mask: u16) -> __m512i {
+                    // SAFETY: the caller promises the elements of the mask's bits.
+                    unsafe { arch::$load(Self::start(), mask as _, from.cast()) }
+                }
+                unsafe fn load_accumulators(from: *const $type) -> __m512i {
+                    // SAFETY: the caller promises AVX-512 and the accumulators.
+                    unsafe { Self::load(from) }
+                }
+                unsafe fn store(lanes: __m512i, to: *mut $type) {
+                    // SAFETY: the caller promises room.
+                    unsafe { arch::_mm512_storeu_si512(to.cast(), lanes) }
+                }
+            }
+        }
+    };
+}
+
+/// Finds elements that are lanes as they lie in memory.
+macro_rules! extremum {
+    ($type:ty, $load:ident, $places:ty, |$a:ident, $b:ident| $equal:expr,
+     |$c:ident| $nans:expr, $($name:ident)*) => { $(
+        impl Extremum for $name {
+            type Places = $places;
+
+            wide! {
+                unsafe fn store_elements(lanes: __m512i, to: *mut $type) {
+                    // SAFETY: the caller promises room.
+                    unsafe { arch::_mm512_storeu_si512(to.cast(), lanes) }
+                }
+                unsafe fn numbers(lanes: __m512i) -> __m512i {
+                    lanes
+                }
+                #[allow(clippy::cast_possible_truncation, reason = "there may be eight lanes")]
+                unsafe fn elements(from: *const $type, mask: u16) -> __m512i {
+                    let none = arch::_mm512_setzero_si512();
+                    // SAFETY: the caller promises the elements of the mask's bits.
+                    unsafe { arch::$load(none, mask as _, from.cast()) }
+                }
+                unsafe fn equal($a: __m512i, $b: __m512i) -> u16 {
+                    u16::from($equal)
+                }
+                unsafe fn nans($c: __m512i) -> u16 {
+                    u16::from($nans)
+                }
+            }
+        }
+    )* };
+}
+
+macro_rules! lanes_of_floats {
+    ($type:ty, $bits:literal, $places:ty, $load:ident, $set:ident, $from:ident, $to:ident, $add:ident,
+     $compare:ident, $select:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
+        lanes!($sum, $type, $bits, $load, arch::$to(arch::$set(0.0)), |a, b| {
+            arch::$to(arch::$add(arch::$from(a), arch::$from(b)))
+        });
+        // The instruction returns its second operand if one of both is NaN.
+        lanes!($max, $type, $bits, $load, arch::$to(arch::$set(<$type>::NEG_INFINITY)), |a, b| {
+            let (a, b) = (arch::$from(a), arch::$from(b));
+            let is_nan = arch::$compare::<{ arch::_CMP_UNORD_Q }>(b, b);
+            arch::$to(arch::$select(arch::$more(b, a), is_nan, b))
+        });
+        lanes!($min, $type, $bits, $load, arch::$to(arch::$set(<$type>::INFINITY)), |a, b| {
+            let (a, b) = (arch::$from(a), arch::$from(b));
+            let is_nan = arch::$compare::<{ arch::_CMP_UNORD_Q }>(b, b);
+            arch::$to(arch::$select(arch::$less(b, a), is_nan, b))
+        });
+        extremum!($type, $load, $places, |a, b| {
+            arch::$compare::<{ arch::_CMP_EQ_OQ }>(arch::$from(a), arch::$from(b))
+        }, |a| {
+            arch::$compare::<{ arch::_CMP_UNORD_Q }>(arch::$from(a), arch::$from(a))
+        }, $max $min);
+    };
+}
+
+lanes_of_floats!(
+    f32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
+    _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_mask_mov_ps,
+    SumF32, MaxF32 _mm512_max_ps, MinF32 _mm512_min_ps
+);
+lanes_of_floats!(
+    f64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
+    _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_mask_mov_pd,
+    SumF64, MaxF64 _mm512_max_pd, MinF64 _mm512_min_pd
+);
+
+macro_rules! lanes_of_whole_numbers {
+    ($($type:ty, $bits:literal, $places:ty, $load:ident, $set:ident, $add:ident, $equal:ident,
+       $sum:ident, $max:ident $more:ident, $min:ident $less:ident;)*) => { $(
+        lanes!($sum, $type, $bits, $load, arch::$set(0), |a, b| arch::$add(a, b));
+        lanes!($max, $type, $bits, $load, arch::$set(<$type>::MIN as _), |a, b| arch::$more(a, b));
+        lanes!($min, $type, $bits, $load, arch::$set(<$type>::MAX as _), |a, b| arch::$less(a, b));
+        extremum!($type, $load, $places, |a, b| arch::$equal(a, b), |_a| 0u8, $max $min);
+    )* };
+}
+
+lanes_of_whole_numbers! {
+    i32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_epi32, _mm512_add_epi32, _mm512_cmpeq_epi32_mask,
+        SumI32, MaxI32 _mm512_max_epi32, MinI32 _mm512_min_epi32;
+    u32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_epi32, _mm512_add_epi32, _mm512_cmpeq_epi32_mask,
+        SumU32, MaxU32 _mm512_max_epu32, MinU32 _mm512_min_epu32;
+    i64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_epi64, _mm512_add_epi64, _mm512_cmpeq_epi64_mask,
+        SumI64, MaxI64 _mm512_max_epi64, MinI64 _mm512_min_epi64;
+    u64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_epi64, _mm512_add_epi64, _mm512_cmpeq_epi64_mask,
+        SumU64, MaxU64 _mm512_max_epu64, MinU64 _mm512_min_epu64;
+}
+
+/// The lanes as numbers, which some instructions call for.
+macro_rules! floats {
+    ($lanes:expr) => {
+        arch::_mm512_castsi512_ps($lanes)
+    };
+}
+
+/// Floats of 16 bits in vectors.
+pub(super) trait ShortLanes: Short {
+    /// Their values as `f32`.
+    unsafe fn widened(elements: __m256i) -> __m512i;
+}
+
+impl ShortLanes for bf16 {
+    wide! {
+        unsafe fn widened(elements: __m256i) -> __m512i {
+            arch::_mm512_slli_epi32::<16>(arch::_mm512_cvtepu16_epi32(elements))
+        }
+    }
+}
+
+impl ShortLanes for f16 {
+    wide! {
+        unsafe fn widened(elements: __m256i) -> __m512i {
+            arch::_mm512_castps_si512(arch::_mm512_cvtph_ps(elements))
+        }
+    }
+}
+
+/// The sum of floats of 16 bits, in lanes of `f32`.
+pub(super) struct SumOfShort<T>(PhantomData<T>);
+
+impl<T: ShortLanes> Merge for SumOfShort<T> {
+    const BITS: usize = 32;
+
+    wide! {
+        unsafe fn start() -> __m512i {
+            arch::_mm512_setzero_si512()
+        }
+        unsafe fn combine(a: __m512i, b: __m512i) -> __m512i {
+            arch::_mm512_castps_si512(arch::_mm512_add_ps(floats!(a), floats!(b)))
+        }
+    }
+}
+
+impl<T: ShortLanes> Lanes for SumOfShort<T> {
+    type Element = T;
+    type Accumulator = f32;
+
+    wide! {
+        unsafe fn load(from: *const T) -> __m512i {
+            // SAFETY: the caller promises AVX-512 and the elements.
+            unsafe { T::widened(arch::_mm256_loadu_si256(from.cast())) }
+        }
+        unsafe fn load_first(from: *const T, mask: u16) -> __m512i {
+            // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+            unsafe { T::widened(arch::_mm256_maskz_loadu_epi16(mask, from.cast())) }
+        }
+        unsafe fn load_accumulators(from: *const f32) -> __m512i {
+            // SAFETY: the caller promises the accumulators.
+            unsafe { arch::_mm512_loadu_si512(from.cast()) }
+        }
+        unsafe fn store(lanes: __m512i, to: *mut f32) {
+            // SAFETY: the caller promises room.
+            unsafe { arch::_mm512_storeu_si512(to.cast(), lanes) }
+        }
+    }
+}
+
+wide! {
+    /// Reverses the order of negative numbers whose sign is a bit of its own.
+    fn ordered(bits: __m256i) -> __m256i {
+        let negative = arch::_mm256_srai_epi16::<15>(bits);
+        let turned = arch::_mm256_and_si256(negative, arch::_mm256_set1_epi16(i16::MAX));
+        arch::_mm256_xor_si256(bits, turned)
+    }
+}
+
+/// The extremum of floats of 16 bits, by their ranks, which are lanes of 32 bits.
+macro_rules! extremum_of_short_floats {
+    ($name:ident, $start:expr, $outermost:expr, $shift:ident, $back:ident, $combine:ident) => {
+        pub(super) struct $name<T>(PhantomData<T>);
+
+        impl<T: ShortLanes> $name<T> {
+            wide! {
+                /// The ranks of elements: see [`Number::Rank`](crate::Number::Rank).
+                unsafe fn ranks(elements: __m256i) -> __m512i {
+                    let nans = arch::_mm256_set1_epi16(T::NANS);
+                    arch::_mm512_cvtepi16_epi32(arch::$shift(ordered(elements), nans))
+                }
+                /// The elements of ranks.
+                unsafe fn of_ranks(lanes: __m512i) -> __m256i {
+                    let nans = arch::_mm256_set1_epi16(T::NANS);
+                    ordered(arch::$back(arch::_mm512_cvtepi32_epi16(lanes), nans))
+                }
+            }
+        }
+
+        impl<T: ShortLanes> Merge for $name<T> {
+            const BITS: usize = 32;
+
+            wide! {
+                unsafe fn start() -> __m512i {
+                    arch::_mm512_set1_epi32(i32::from($start))
+                }
+                unsafe fn combine(a: __m512i, b: __m512i) -> __m512i {
+                    arch::$combine(a, b)
+                }
+            }
+        }
+
+        impl<T: ShortLanes> Lanes for $name<T> {
+            type Element = T;
+            type Accumulator = i16;
+
+            wide! {
+                unsafe fn load(from: *const T) -> __m512i {
+                    // SAFETY: the caller promises AVX-512 and the elements.
+                    unsafe { Self::ranks(arch::_mm256_loadu_si256(from.cast())) }
+                }
+                unsafe fn load_first(from: *const T, mask: u16) -> __m512i {
+                    let others = arch::_mm256_set1_epi16($outermost.bits());
+                    // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+                    unsafe {
+                        Self::ranks(arch::_mm256_mask_loadu_epi16(others, mask, from.cast()))
+                    }
+                }
+                unsafe fn load_accumulators(from: *const i16) -> __m512i {
+                    // SAFETY: the caller promises the accumulators.
+                    arch::_mm512_cvtepi16_epi32(unsafe { arch::_mm256_loadu_si256(from.cast()) })
+                }
+                unsafe fn store(lanes: __m512i, to: *mut i16) {
+                    let ranks = arch::_mm512_cvtepi32_epi16(lanes);
+                    // SAFETY: the caller promises room.
+                    unsafe { arch::_mm256_storeu_si256(to.cast(), ranks) }
+                }
+            }
+        }
+
+        impl<T: ShortLanes> Extremum for $name<T> {
+            type Places = Place32;
+
+            wide! {
+                unsafe fn store_elements(lanes: __m512i, to: *mut T) {
+                    // SAFETY: the caller promises AVX-512 and room.
+                    unsafe { arch::_mm256_storeu_si256(to.cast(), Self::of_ranks(lanes)) }
+                }
+                unsafe fn numbers(lanes: __m512i) -> __m512i {
+                    // SAFETY: the caller promises AVX-512.
+                    unsafe { T::widened(Self::of_ranks(lanes)) }
+                }
+                unsafe fn elements(from: *const T, mask: u16) -> __m512i {
+                    // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+                    unsafe { T::widened(arch::_mm256_maskz_loadu_epi16(mask, from.cast())) }
+                }
+                unsafe fn equal(a: __m512i, b: __m512i) -> u16 {
+                    arch::_mm512_cmp_ps_mask::<{ arch::_CMP_EQ_OQ }>(floats!(a), floats!(b))
+                }
+                unsafe fn nans(a: __m512i) -> u16 {
+                    arch::_mm512_cmp_ps_mask::<{ arch::_CMP_UNORD_Q }>(floats!(a), floats!(a))
+                }
+            }
+        }
+    };
+}
+
+extremum_of_short_floats!(
+    Highest,
+    i16::MIN,
+    T::LEAST,
+    _mm256_sub_epi16,
+    _mm256_add_epi16,
+    _mm512_max_epi32
+);
+extremum_of_short_floats!(
+    Lowest,
+    i16::MAX,
+    T::GREATEST,
+    _mm256_add_epi16,
+    _mm256_sub_epi16,
+    _mm512_min_epi32
+);

@@ -1,0 +1,577 @@
+//! Reductions of rows in vectors of AVX-512.
+//!
+//! Loops over plain slices become vectors where the elements of a row meet accumulators side by
+//! side, as in `kernel.rs`. They do not where a row becomes one element; those loops are here.
+//!
+//! The vectors of a row are combined, which leaves as many accumulators as a vector has lanes. They
+//! are merged by halves, those of 16 rows together (8 if lanes have 64 bits): two vectors become one
+//! that has their first halves and one that has their second halves, and these are combined. Short
+//! rows share a vector from the beginning. Sums have the same bits as those of `kernel.rs`.
+
+#![expect(clippy::needless_range_loop, reason = "vectors are known by their numbers")]
+
+/// Compiles functions with AVX-512.
+macro_rules! wide {
+    ($($item:item)*) => { $(
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
+        $item
+    )* };
+}
+
+mod lanes;
+
+use std::any::{Any, TypeId};
+use std::arch::x86_64 as arch;
+use std::arch::x86_64::__m512i;
+use std::mem::MaybeUninit;
+
+use half::{bf16, f16};
+
+use lanes::{
+    Extremum, Highest, Lanes, Lowest, MaxF32, MaxF64, MaxI32, MaxI64, MaxU32, MaxU64, Merge,
+    MinF32, MinF64, MinI32, MinI64, MinU32, MinU64, SumF32, SumF64, SumI32, SumI64, SumOfShort,
+    SumU32, SumU64,
+};
+
+use super::{Blocks, Rows};
+use crate::elements::Element;
+use crate::folds::{ArgMax, ArgMin, Fold, Max, Min, Sum};
+use crate::kernel::{self, LONG_ROW, TOGETHER};
+
+/// Calls a macro with each type and its folds.
+macro_rules! for_all_types {
+    ($use:ident) => {
+        $use!(f32, SumF32, MaxF32, MinF32);
+        $use!(f64, SumF64, MaxF64, MinF64);
+        $use!(bf16, SumOfShort<bf16>, Highest<bf16>, Lowest<bf16>);
+        $use!(f16, SumOfShort<f16>, Highest<f16>, Lowest<f16>);
+        $use!(i32, SumI32, MaxI32, MinI32);
+        $use!(u32, SumU32, MaxU32, MinU32);
+        $use!(i64, SumI64, MaxI64, MinI64);
+        $use!(u64, SumU64, MaxU64, MinU64);
+    };
+}
+
+/// Returns a function from the function that uses the macro, if it is for `T` and `F`.
+macro_rules! found {
+    ($type:ty, $fold:ty, $function:expr, $as:ty) => {
+        if TypeId::of::<(T, F)>() == TypeId::of::<($type, $fold)>() {
+            let function: $as = $function;
+            return (&function as &dyn Any).downcast_ref().copied();
+        }
+    };
+}
+
+/// Returns the function that adds blocks by a fold, if there is one.
+pub(super) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>> {
+    macro_rules! blocks {
+        ($type:ty, $sum:ty, $max:ty, $min:ty) => {
+            found!($type, Sum, add::<$sum>, Blocks<$type, <Sum as Fold<$type>>::First>);
+            // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
+            if size_of::<$type>() > 2 {
+                found!($type, Max, add::<$max>, Blocks<$type, <Max as Fold<$type>>::First>);
+                found!($type, Min, add::<$min>, Blocks<$type, <Min as Fold<$type>>::First>);
+            }
+        };
+    }
+    for_all_types!(blocks);
+    None
+}
+
+/// Returns the function that reduces rows by a fold, if there is one.
+pub(super) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>> {
+    macro_rules! rows {
+        ($type:ty, $sum:ty, $max:ty, $min:ty) => {
+            found!($type, Sum, values::<$sum>, Rows<$type, <Sum as Fold<$type>>::First, ()>);
+            found!($type, Max, values::<$max>, Rows<$type, <Max as Fold<$type>>::First, ()>);
+            found!($type, Min, values::<$min>, Rows<$type, <Min as Fold<$type>>::First, ()>);
+            found!($type, ArgMax, places::<$max>, Rows<$type, $type, u32>);
+            found!($type, ArgMin, places::<$min>, Rows<$type, $type, u32>);
+        };
+    }
+    for_all_types!(rows);
+    None
+}
+
+/// Bits for the lanes of rows, each in an equal part of a vector.
+#[inline(always)]
+fn parts<M: Merge, const ROWS: usize>(len: usize) -> u16 {
+    let part = M::COUNT / ROWS;
+    (0..ROWS).fold(0, |mask, row| mask | first(len) << (row * part))
+}
+
+/// Bits for the first of 16 lanes.
+#[inline(always)]
+const fn first(count: usize) -> u16 {
+    if count >= 16 { u16::MAX } else { (1 << count) - 1 }
+}
+
+wide! {
+    /// See [`Blocks`].
+    unsafe fn add<L: Lanes>(blocks: kernel::Rows<L::Element>, to: &mut [L::Accumulator]) {
+        let mut left = blocks.count;
+        let mut start = blocks.start;
+        while left > 0 {
+            // Several blocks are combined before accumulators get them.
+            let together = if left < TOGETHER { 1 } else { TOGETHER };
+            let (mut block, mut rest) = (start, &mut *to);
+            macro_rules! strips {
+                ($($vectors:literal)*) => { $(
+                    let (strips, others) =
+                        rest.split_at_mut(rest.len() / ($vectors * L::COUNT) * ($vectors * L::COUNT));
+                    for to in strips.chunks_exact_mut($vectors * L::COUNT) {
+                        // SAFETY: the caller promises AVX-512, and elements for all accumulators.
+                        unsafe {
+                            strip::<L, $vectors>(block, blocks.apart, together, to);
+                            block = block.add($vectors * L::COUNT);
+                        }
+                    }
+                    rest = others;
+                )* };
+            }
+            // Memory is read fastest in order: one strip if it has all of a block, else short ones.
+            if rest.len() < 32 * L::COUNT {
+                strips!(16);
+            }
+            strips!(8 4 1);
+            if !rest.is_empty() {
+                // SAFETY: as above.
+                unsafe { last_strip::<L>(block, blocks.apart, together, rest) };
+            }
+            start = start.wrapping_offset(blocks.apart.wrapping_mul(together.cast_signed()));
+            left -= together;
+        }
+    }
+
+    /// Adds `count` blocks to the accumulators of `VECTORS` vectors.
+    unsafe fn strip<L: Lanes, const VECTORS: usize>(
+        mut block: *const L::Element,
+        apart: isize,
+        count: usize,
+        to: &mut [L::Accumulator],
+    ) {
+        // SAFETY: the caller promises AVX-512, the elements, and so many accumulators.
+        unsafe {
+            let mut all = [L::start(); VECTORS];
+            for _ in 0..count {
+                for n in 0..VECTORS {
+                    all[n] = L::combine(all[n], L::load(block.add(n * L::COUNT)));
+                }
+                block = block.wrapping_offset(apart);
+            }
+            for n in 0..VECTORS {
+                let to = to.as_mut_ptr().add(n * L::COUNT);
+                L::store(L::combine(L::load_accumulators(to), all[n]), to);
+            }
+        }
+    }
+
+    /// Adds `count` blocks to fewer accumulators than a vector has.
+    unsafe fn last_strip<L: Lanes>(
+        mut block: *const L::Element,
+        apart: isize,
+        count: usize,
+        to: &mut [L::Accumulator],
+    ) {
+        let mask = first(to.len());
+        let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
+        // SAFETY: the caller promises AVX-512 and the elements; the room has all lanes, and all of
+        // it is written before it is read.
+        unsafe {
+            let mut all = L::start();
+            for _ in 0..count {
+                all = L::combine(all, L::load_first(block, mask));
+                block = block.wrapping_offset(apart);
+            }
+            let room = room.as_mut_ptr().cast::<L::Accumulator>();
+            L::store(L::start(), room);
+            room.copy_from_nonoverlapping(to.as_ptr(), to.len());
+            L::store(L::combine(L::load_accumulators(room), all), room);
+            to.as_mut_ptr().copy_from_nonoverlapping(room, to.len());
+        }
+    }
+
+    /// The accumulators of one row.
+    unsafe fn lanes_of<L: Lanes>(row: *const L::Element, len: usize) -> __m512i {
+        // SAFETY: the caller promises AVX-512 and `len` elements; each load lies within them.
+        unsafe {
+            if len < L::COUNT {
+                return L::load_first(row, first(len));
+            }
+            let mut all = L::load(row);
+            let mut at = L::COUNT;
+            while at + L::COUNT <= len {
+                all = L::combine(all, L::load(row.add(at)));
+                at += L::COUNT;
+            }
+            if at < len {
+                all = L::combine(all, L::load_first(row.add(at), first(len - at)));
+            }
+            all
+        }
+    }
+
+    /// Moves the rows at the beginning of a vector each to an equal part of it.
+    unsafe fn spread<M: Merge, const ROWS: usize>(packed: __m512i, len: usize) -> __m512i {
+        let mask = parts::<M, ROWS>(len);
+        // SAFETY: the caller promises AVX-512.
+        let others = unsafe { M::start() };
+        if M::BITS == 64 {
+            #[expect(clippy::cast_possible_truncation, reason = "there are eight lanes")]
+            return arch::_mm512_mask_expand_epi64(others, mask as u8, packed);
+        }
+        arch::_mm512_mask_expand_epi32(others, mask, packed)
+    }
+
+    /// Merges the lanes of vectors, `ROWS` rows of which share one, to one lane for each row.
+    unsafe fn tree<M: Merge, const ROWS: usize>(mut all: [__m512i; 16]) -> __m512i {
+        // SAFETY: the caller promises AVX-512.
+        unsafe {
+            let mut left = M::COUNT / ROWS;
+            if ROWS == 1 {
+                left /= 2;
+                for n in 0..left {
+                    let (a, b) = (all[2 * n], all[2 * n + 1]);
+                    let low = arch::_mm512_shuffle_i32x4::<0x44>(a, b);
+                    all[n] = M::combine(low, arch::_mm512_shuffle_i32x4::<0xee>(a, b));
+                }
+            }
+            if ROWS <= 2 {
+                left /= 2;
+                for n in 0..left {
+                    let (a, b) = (all[2 * n], all[2 * n + 1]);
+                    let low = arch::_mm512_shuffle_i32x4::<0x88>(a, b);
+                    all[n] = M::combine(low, arch::_mm512_shuffle_i32x4::<0xdd>(a, b));
+                }
+            }
+            for n in 0..left / 2 {
+                let (a, b) = (all[2 * n], all[2 * n + 1]);
+                let low = arch::_mm512_unpacklo_epi64(a, b);
+                all[n] = M::combine(low, arch::_mm512_unpackhi_epi64(a, b));
+            }
+            if M::BITS == 64 {
+                let order = arch::_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+                return arch::_mm512_permutexvar_epi64(order, all[0]);
+            }
+            let (a, b) = (arch::_mm512_castsi512_ps(all[0]), arch::_mm512_castsi512_ps(all[1]));
+            let low = arch::_mm512_castps_si512(arch::_mm512_shuffle_ps::<0x88>(a, b));
+            let high = arch::_mm512_castps_si512(arch::_mm512_shuffle_ps::<0xdd>(a, b));
+            let order =
+                arch::_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            arch::_mm512_permutexvar_epi32(order, M::combine(low, high))
+        }
+    }
+
+    /// The results of as many rows as a vector has lanes, `ROWS` of which share a vector.
+    unsafe fn group<L: Lanes, const ROWS: usize>(rows: *const L::Element, len: usize) -> __m512i {
+        // SAFETY: the caller promises AVX-512 and these rows.
+        unsafe {
+            let mut all = [L::start(); 16];
+            for n in 0..L::COUNT / ROWS {
+                let rows = rows.add(n * ROWS * len);
+                all[n] = if ROWS == 1 {
+                    lanes_of::<L>(rows, len)
+                } else if ROWS * len == L::COUNT {
+                    L::load(rows)
+                } else {
+                    spread::<L, ROWS>(L::load_first(rows, first(len * ROWS)), len)
+                };
+            }
+            // A sum begins with 0.0: it is not -0.0.
+            L::combine(tree::<L, ROWS>(all), L::start())
+        }
+    }
+
+    /// Reduces groups of rows, `ROWS` of which share a vector.
+    unsafe fn groups<L: Lanes, const ROWS: usize>(
+        mut rows: *const L::Element,
+        len: usize,
+        to: &mut [L::Accumulator],
+    ) {
+        for to in to.chunks_exact_mut(L::COUNT) {
+            // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+            unsafe {
+                L::store(group::<L, ROWS>(rows, len), to.as_mut_ptr());
+                rows = rows.add(L::COUNT * len);
+            }
+        }
+    }
+
+    /// Reduces rows, one for each accumulator.
+    unsafe fn reduce<L: Lanes>(elements: &[L::Element], len: usize, to: &mut [L::Accumulator]) {
+        debug_assert!(elements.len() >= len * to.len(), "whole rows");
+        let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
+        let (groups, rest) = to.split_at_mut(grouped);
+        let mut rows = elements.as_ptr();
+        // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+        unsafe {
+            match L::COUNT / len {
+                0 | 1 => self::groups::<L, 1>(rows, len, groups),
+                2 | 3 => self::groups::<L, 2>(rows, len, groups),
+                _ => self::groups::<L, 4>(rows, len, groups),
+            }
+            rows = rows.add(grouped * len);
+        }
+        for to in rest {
+            // SAFETY: as above.
+            unsafe {
+                *to = merged::<L>(if len > LONG_ROW {
+                    long_row::<L>(rows, len)
+                } else {
+                    lanes_of::<L>(rows, len)
+                });
+                rows = rows.add(len);
+            }
+        }
+    }
+
+    /// See [`Rows`].
+    unsafe fn values<L: Lanes>(
+        elements: &[L::Element],
+        len: usize,
+        (to, _): (&mut [L::Accumulator], &mut [()]),
+    ) {
+        // SAFETY: the caller promises the same.
+        unsafe { reduce::<L>(elements, len, to) }
+    }
+
+    /// Merges the lanes of a vector; the first lane has the result.
+    unsafe fn merged_lanes<L: Lanes>(lanes: __m512i) -> __m512i {
+        // SAFETY: the caller promises AVX-512.
+        unsafe {
+            let mut all = lanes;
+            all = L::combine(all, arch::_mm512_shuffle_i32x4::<0x0e>(all, all));
+            all = L::combine(all, arch::_mm512_shuffle_i32x4::<0x01>(all, all));
+            all = L::combine(all, arch::_mm512_unpackhi_epi64(all, all));
+            if L::BITS == 32 {
+                all = L::combine(all, arch::_mm512_srli_epi64::<32>(all));
+            }
+            L::combine(all, L::start())
+        }
+    }
+
+    /// Merges the accumulators of a vector.
+    unsafe fn merged<L: Lanes>(lanes: __m512i) -> L::Accumulator {
+        let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
+        // SAFETY: the caller promises AVX-512. The room has all lanes, and all are written.
+        unsafe {
+            L::store(merged_lanes::<L>(lanes), room.as_mut_ptr().cast());
+            room[0].assume_init()
+        }
+    }
+
+    /// The element that the first lane stands for.
+    unsafe fn first_element<L: Extremum>(lanes: __m512i) -> L::Element {
+        let mut room = [const { MaybeUninit::<L::Element>::uninit() }; 16];
+        // SAFETY: as above.
+        unsafe {
+            L::store_elements(lanes, room.as_mut_ptr().cast());
+            room[0].assume_init()
+        }
+    }
+
+    /// Reduces a long row, by the accumulators of four vectors.
+    unsafe fn long_row<L: Lanes>(row: *const L::Element, len: usize) -> __m512i {
+        // SAFETY: the caller promises AVX-512 and `len` elements; each load lies within them.
+        unsafe {
+            let (mut a, mut b, mut c, mut d) = (L::start(), L::start(), L::start(), L::start());
+            let mut at = 0;
+            while at + 4 * L::COUNT <= len {
+                let from = row.add(at);
+                a = L::combine(a, L::load(from));
+                b = L::combine(b, L::load(from.add(L::COUNT)));
+                c = L::combine(c, L::load(from.add(2 * L::COUNT)));
+                d = L::combine(d, L::load(from.add(3 * L::COUNT)));
+                at += 4 * L::COUNT;
+            }
+            for lanes in [&mut a, &mut b, &mut c, &mut d] {
+                if at < len {
+                    *lanes = L::combine(*lanes, L::load_first(row.add(at), first(len - at)));
+                    at += L::COUNT;
+                }
+            }
+            L::combine(L::combine(a, c), L::combine(b, d))
+        }
+    }
+
+    /// See [`Rows`]: extrema, and the first places of each.
+    unsafe fn places<L: Extremum>(
+        elements: &[L::Element],
+        len: usize,
+        (to, places): (&mut [L::Element], &mut [u32]),
+    ) {
+        let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
+        let (rows, rest) = elements.split_at(grouped * len);
+        let (to, to_rest) = to.split_at_mut(grouped);
+        let (places, places_rest) = places.split_at_mut(grouped);
+        // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+        unsafe {
+            match L::COUNT / len {
+                0 | 1 => groups_of_places::<L, 1>(rows, len, (to, places)),
+                2 | 3 => groups_of_places::<L, 2>(rows, len, (to, places)),
+                _ => groups_of_places::<L, 4>(rows, len, (to, places)),
+            }
+            let rest = rest.chunks_exact(len).zip(to_rest.iter_mut().zip(places_rest));
+            for (row, (to, place)) in rest {
+                let row_lanes = if len > LONG_ROW {
+                    long_row::<L>(row.as_ptr(), len)
+                } else {
+                    lanes_of::<L>(row.as_ptr(), len)
+                };
+                *to = first_element::<L>(merged_lanes::<L>(row_lanes));
+                *place = first_place::<L>(row, *to);
+            }
+        }
+    }
+
+    /// Finds extrema and their places, `ROWS` rows in a vector.
+    unsafe fn groups_of_places<L: Extremum, const ROWS: usize>(
+        elements: &[L::Element],
+        len: usize,
+        (to, places): (&mut [L::Element], &mut [u32]),
+    ) {
+        let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
+        for ((to, places), rows) in groups.zip(elements.chunks_exact(len * L::COUNT)) {
+            // SAFETY: the caller promises AVX-512; there are as many rows and places as lanes.
+            unsafe {
+                let most = group::<L, ROWS>(rows.as_ptr(), len);
+                L::store_elements(most, to.as_mut_ptr());
+                let wanted = L::numbers(most);
+                if L::nans(wanted) != 0 {
+                    for (row, (place, &value)) in places.iter_mut().zip(&*to).enumerate() {
+                        *place = first_place::<L>(&rows[row * len..(row + 1) * len], value);
+                    }
+                    continue;
+                }
+                let found = group_of_places::<L, ROWS>(rows.as_ptr(), len, wanted);
+                if L::BITS == 64 {
+                    let found = arch::_mm512_cvtepi64_epi32(found);
+                    arch::_mm256_storeu_si256(places.as_mut_ptr().cast(), found);
+                } else {
+                    arch::_mm512_storeu_si512(places.as_mut_ptr().cast(), found);
+                }
+            }
+        }
+    }
+
+    /// The first places of elements that are wanted, each in its row.
+    unsafe fn group_of_places<L: Extremum, const ROWS: usize>(
+        rows: *const L::Element,
+        len: usize,
+        wanted: __m512i,
+    ) -> __m512i {
+        let part = L::COUNT / ROWS;
+        // SAFETY: the caller promises AVX-512 and as many rows as there are lanes.
+        unsafe {
+            let mut all = [L::Places::start(); 16];
+            for n in 0..part {
+                let rows = rows.add(n * ROWS * len);
+                let wanted = repeated::<L, ROWS>(wanted, n);
+                if ROWS > 1 {
+                    let packed = L::elements(rows, first(len * ROWS));
+                    let ties = L::equal(spread::<L, ROWS>(packed, len), wanted);
+                    let ties = ties & parts::<L, ROWS>(len);
+                    all[n] = lesser::<L::Places>(all[n], ties, counted::<L>(part));
+                    continue;
+                }
+                let (mut at, mut here) = (0, counted::<L>(L::COUNT));
+                while at + L::COUNT <= len {
+                    let ties = L::equal(L::elements(rows.add(at), u16::MAX), wanted);
+                    all[n] = lesser::<L::Places>(all[n], ties, here);
+                    here = farther::<L>(here);
+                    at += L::COUNT;
+                }
+                if at < len {
+                    let mask = first(len - at);
+                    let ties = L::equal(L::elements(rows.add(at), mask), wanted) & mask;
+                    all[n] = lesser::<L::Places>(all[n], ties, here);
+                }
+            }
+            tree::<L::Places, ROWS>(all)
+        }
+    }
+
+    /// The lanes of the `n`th `ROWS` rows, each in all lanes of the row's part.
+    unsafe fn repeated<M: Merge, const ROWS: usize>(lanes: __m512i, n: usize) -> __m512i {
+        let part = M::COUNT / ROWS;
+        #[expect(clippy::cast_possible_wrap, reason = "there are 16 lanes at most")]
+        let row = |lane: usize| (n * ROWS + lane / part) as i64;
+        if M::BITS == 64 {
+            let rows = arch::_mm512_setr_epi64(
+                row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7),
+            );
+            return arch::_mm512_permutexvar_epi64(rows, lanes);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "as above")]
+        let row = |lane: usize| row(lane) as i32;
+        let rows = arch::_mm512_setr_epi32(
+            row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7), row(8), row(9),
+            row(10), row(11), row(12), row(13), row(14), row(15),
+        );
+        arch::_mm512_permutexvar_epi32(rows, lanes)
+    }
+
+    /// The number of each lane in its part of a vector.
+    unsafe fn counted<M: Merge>(part: usize) -> __m512i {
+        #[expect(clippy::cast_possible_wrap, reason = "there are 16 lanes at most")]
+        let last = part as i64 - 1;
+        if M::BITS == 64 {
+            let all = arch::_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+            return arch::_mm512_and_si512(all, arch::_mm512_set1_epi64(last));
+        }
+        let all = arch::_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        #[expect(clippy::cast_possible_truncation, reason = "as above")]
+        let last = last as i32;
+        arch::_mm512_and_si512(all, arch::_mm512_set1_epi32(last))
+    }
+
+    /// The places a whole vector later.
+    unsafe fn farther<M: Merge>(places: __m512i) -> __m512i {
+        if M::BITS == 64 {
+            return arch::_mm512_add_epi64(places, arch::_mm512_set1_epi64(8));
+        }
+        arch::_mm512_add_epi32(places, arch::_mm512_set1_epi32(16))
+    }
+
+    /// The lesser of places, of those in a mask.
+    unsafe fn lesser<P: Merge>(a: __m512i, mask: u16, b: __m512i) -> __m512i {
+        if P::BITS == 64 {
+            #[expect(clippy::cast_possible_truncation, reason = "there are eight lanes")]
+            return arch::_mm512_mask_min_epu64(a, mask as u8, a, b);
+        }
+        arch::_mm512_mask_min_epu32(a, mask, a, b)
+    }
+
+    /// Returns the first place in a row of an element that ties with a value; `u32::MAX` if there is
+    /// none.
+    unsafe fn first_place<L: Extremum>(row: &[L::Element], value: L::Element) -> u32 {
+        let (mut at, start) = (0, row.as_ptr());
+        // SAFETY: the caller promises AVX-512; each load lies within the row.
+        unsafe {
+            let wanted = repeated::<L, 1>(L::elements(&raw const value, 1), 0);
+            let is_nan = L::nans(wanted) != 0;
+            let ties = |elements| if is_nan { L::nans(elements) } else { L::equal(elements, wanted) };
+            while at + 4 * L::COUNT <= row.len() {
+                let mut all = 0u64;
+                for n in 0..4 {
+                    let ties = ties(L::elements(start.add(at + n * L::COUNT), u16::MAX));
+                    all |= u64::from(ties) << (n * L::COUNT);
+                }
+                if all != 0 {
+                    return at as u32 + all.trailing_zeros();
+                }
+                at += 4 * L::COUNT;
+            }
+            while at < row.len() {
+                let mask = first(row.len() - at);
+                let ties = ties(L::elements(start.add(at), mask)) & mask;
+                if ties != 0 {
+                    return at as u32 + ties.trailing_zeros();
+                }
+                at += L::COUNT;
+            }
+        }
+        u32::MAX
+    }
+}

@@ -1,0 +1,230 @@
+//! Reductions that are written in vectors.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use crate::elements::Element;
+use crate::folds::Fold;
+use crate::kernel::{self, Level};
+
+/// A function that reduces rows of `len` elements side by side, one for each accumulator.
+///
+/// # Safety
+/// The CPU must have the instructions of [`Level::Avx512`], `len` is not 0, and there are as many
+/// rows as accumulators.
+pub(crate) type Rows<T, A, B> = unsafe fn(elements: &[T], len: usize, to: (&mut [A], &mut [B]));
+
+/// A function that adds blocks to accumulators, element by element, as
+/// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
+///
+/// # Safety
+/// The CPU must have the instructions of [`Level::Avx512`], and all elements of the blocks, as many
+/// in each as there are accumulators, must be readable.
+pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
+
+/// Returns the function that adds blocks by a fold, if there is one and the CPU can run it.
+pub(crate) fn blocks_of<T: Element, F: Fold<T>>(level: Level) -> Option<Blocks<T, F::First>> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::blocks_of::<T, F>(),
+        _ => None,
+    }
+}
+
+/// Returns the function that reduces rows by a fold, if there is one and the CPU can run it.
+pub(crate) fn rows_of<T: Element, F: Fold<T>>(
+    level: Level,
+) -> Option<Rows<T, F::First, F::Second>> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::rows_of::<T, F>(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::{blocks_of, rows_of};
+    use crate::elements::{Element, Number};
+    use crate::folds::{ArgMax, ArgMin, Fold, Max, Min, Sum};
+    use crate::kernel::{LONG_ROW, Level, MOST_SHORT, Rows, add_rows, reduce_part, reduce_rows};
+
+    /// Numbers of all sizes, with zeros of both signs, infinities, ties and NaN.
+    trait Drawn: Number {
+        fn drawn(number: u32) -> Self;
+        fn bits(wide: Self::Wide) -> u64;
+    }
+
+    macro_rules! drawn {
+        ($($type:ty, |$n:ident| $make:expr, |$w:ident| $bits:expr;)*) => { $(
+            impl Drawn for $type {
+                fn drawn($n: u32) -> Self { $make }
+                fn bits($w: Self::Wide) -> u64 { $bits }
+            }
+        )* };
+    }
+
+    fn float(n: u32) -> f32 {
+        match n % 97 {
+            0 => -0.0,
+            1 => 0.0,
+            2 if n.is_multiple_of(5) => f32::INFINITY,
+            3 if n.is_multiple_of(5) => f32::NEG_INFINITY,
+            4 if n.is_multiple_of(7) => f32::NAN,
+            5 if n.is_multiple_of(7) => -f32::NAN,
+            _ => (n % 2003) as f32 / 64.0 - 9.0,
+        }
+    }
+
+    drawn! {
+        f32, |n| float(n), |w| u64::from(w.to_bits());
+        f64, |n| f64::from(float(n)) / 3.0, |w| w.to_bits();
+        bf16, |n| bf16::from_f32(float(n)), |w| u64::from(w.to_bits());
+        f16, |n| f16::from_f32(float(n)), |w| u64::from(w.to_bits());
+        i32, |n| (n.wrapping_mul(n) % 4001).cast_signed() - 2000, |w| u64::from(w.cast_unsigned());
+        u32, |n| n.wrapping_mul(n) % 4001, |w| u64::from(w);
+        i64, |n| i64::from(n.wrapping_mul(n) % 4001) - 2000, |w| w.cast_unsigned();
+        u64, |n| u64::from(n.wrapping_mul(n) % 4001) << 50, |w| w;
+    }
+
+    type Accumulators<T, F> = Vec<(<F as Fold<T>>::First, <F as Fold<T>>::Second)>;
+
+    /// The results of rows: by vectors, and by the loops that all CPUs have.
+    fn both<T: Element, F: Fold<T>>(
+        fold: F,
+        rows: &[T],
+        len: usize,
+    ) -> Option<[Accumulators<T, F>; 2]> {
+        let reduce = rows_of::<T, F>(Level::detect())?;
+        let count = rows.len() / len;
+        let (first, second) = fold.start();
+        let fresh = |count| (vec![first; count], vec![second; count]);
+        let (mut found, mut found_2) = fresh(count);
+        // SAFETY: the level was detected, and there are `count` rows.
+        unsafe { reduce(rows, len, (&mut found, &mut found_2)) };
+        let (mut expected, mut expected_2) = fresh(count);
+        let (mut spare, mut spare_2) = fresh(count * MOST_SHORT);
+        if len <= LONG_ROW {
+            let to = (&mut expected[..], &mut expected_2[..]);
+            reduce_rows(fold, rows, len, to, (&mut spare, &mut spare_2));
+        } else {
+            for (n, row) in rows.chunks_exact(len).enumerate() {
+                (expected[n], expected_2[n]) = reduce_part(fold, row);
+            }
+        }
+        let zip = |a: Vec<_>, b: Vec<_>| a.into_iter().zip(b).collect();
+        Some([zip(found, found_2), zip(expected, expected_2)])
+    }
+
+    fn agree<T: Drawn>() {
+        let lengths = (2..40).chain([63, 64, 65, 129, 500, 512, 513, 600, 1024, 1999]);
+        for (len, count) in lengths.flat_map(|len| [(len, 35), (len, 5)]) {
+            let all: Vec<T> = (0..len * count).map(|n| T::drawn((n * 7 + len) as u32)).collect();
+            let is_same = |a: T, b: T| a.ties(b);
+            if let Some([found, expected]) = both(Sum, &all, len) {
+                for ((a, ()), (b, ())) in found.into_iter().zip(expected) {
+                    let both_nan = T::narrow(a).ties(T::narrow(b)) && T::bits(a) != T::bits(b);
+                    assert!(T::bits(a) == T::bits(b) || both_nan && T::ROUNDS, "sums of {len}");
+                }
+            }
+            if let Some([found, expected]) = both(Max, &all, len) {
+                for (a, b) in found.iter().zip(&expected) {
+                    let [a, b] = [a, b].map(|rank| T::of_rank_for_max(rank.0));
+                    assert!(is_same(a, b), "maxima of {len}");
+                }
+            }
+            if let Some([found, expected]) = both(Min, &all, len) {
+                for (a, b) in found.iter().zip(&expected) {
+                    let [a, b] = [a, b].map(|rank| T::of_rank_for_min(rank.0));
+                    assert!(is_same(a, b), "minima of {len}");
+                }
+            }
+            if let Some([found, expected]) = both(ArgMax, &all, len) {
+                for (a, b) in found.iter().zip(&expected) {
+                    assert!(is_same(a.0, b.0) && a.1 == b.1, "places of maxima of {len}");
+                }
+            }
+            if let Some([found, expected]) = both(ArgMin, &all, len) {
+                for (a, b) in found.iter().zip(&expected) {
+                    assert!(is_same(a.0, b.0) && a.1 == b.1, "places of minima of {len}");
+                }
+            }
+        }
+    }
+
+    /// Adds blocks to accumulators: by vectors, and by the loops that all CPUs have.
+    fn both_blocks<T: Element, F: Fold<T, Second = ()>>(
+        fold: F,
+        blocks: &[T],
+        width: usize,
+    ) -> Option<[Vec<F::First>; 2]> {
+        let add = blocks_of::<T, F>(Level::detect())?;
+        let (first, ()) = fold.start();
+        let (mut found, mut expected) = (vec![first; width], vec![first; width]);
+        let rows = Rows {
+            start: blocks.as_ptr(),
+            count: blocks.len() / (width + 3),
+            apart: (width + 3).cast_signed(),
+            step: 1,
+            place: 0,
+            place_apart: 0,
+        };
+        // SAFETY: the level was detected, and the blocks lie within the slice.
+        unsafe {
+            add(rows, &mut found);
+            add_rows(fold, &mut expected, &mut vec![(); width], rows);
+        }
+        Some([found, expected])
+    }
+
+    fn blocks_agree<T: Drawn>() {
+        for (width, count) in
+            (1..70).chain([129, 256, 300, 1000]).flat_map(|w| [(w, 1), (w, 7), (w, 27)])
+        {
+            let all: Vec<T> =
+                (0..(width + 3) * count).map(|n| T::drawn((n * 5 + width) as u32)).collect();
+            if let Some([found, expected]) = both_blocks(Sum, &all, width) {
+                for (a, b) in found.into_iter().zip(expected) {
+                    let both_nan = T::narrow(a).ties(T::narrow(b)) && T::bits(a) != T::bits(b);
+                    assert!(T::bits(a) == T::bits(b) || both_nan && T::ROUNDS, "sums of {width}");
+                }
+            }
+            if let Some([found, expected]) = both_blocks(Max, &all, width) {
+                for (a, b) in found.into_iter().zip(expected) {
+                    assert!(T::of_rank_for_max(a).ties(T::of_rank_for_max(b)), "maxima of {width}");
+                }
+            }
+            if let Some([found, expected]) = both_blocks(Min, &all, width) {
+                for (a, b) in found.into_iter().zip(expected) {
+                    assert!(T::of_rank_for_min(a).ties(T::of_rank_for_min(b)), "minima of {width}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_add_blocks_as_loops_do() {
+        blocks_agree::<f32>();
+        blocks_agree::<f64>();
+        blocks_agree::<bf16>();
+        blocks_agree::<f16>();
+        blocks_agree::<i32>();
+        blocks_agree::<u32>();
+        blocks_agree::<i64>();
+        blocks_agree::<u64>();
+    }
+
+    #[test]
+    fn vectors_reduce_rows_as_loops_do() {
+        agree::<f32>();
+        agree::<f64>();
+        agree::<bf16>();
+        agree::<f16>();
+        agree::<i32>();
+        agree::<u32>();
+        agree::<i64>();
+        agree::<u64>();
+    }
+}
