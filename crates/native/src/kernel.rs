@@ -6,43 +6,6 @@
 use crate::elements::Element;
 use crate::folds::Fold;
 
-/// The sets of instructions that kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// The instructions that every CPU of the architecture has: SSE2, or NEON.
-    Base,
-    /// AVX2 and FMA.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// AVX-512 with bytes, words and 256-bit forms.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Level {
-    /// Returns the best level of this CPU; the standard library remembers what it found.
-    pub(crate) fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let has_avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("bmi2");
-            if has_avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-            {
-                return Self::Avx512;
-            }
-            if has_avx2 {
-                return Self::Avx2;
-            }
-        }
-        Self::Base
-    }
-}
-
 /// Blocks that lie at equal distances.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<T> {

@@ -31,6 +31,7 @@ mod error;
 mod folds;
 pub mod fused;
 mod kernel;
+mod level;
 pub mod norms;
 mod plan;
 mod pool;

@@ -10,9 +10,10 @@ use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{
-    LONG_ROW, Level, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all,
+    LONG_ROW, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all,
     reduce_part, reduce_row, reduce_rows,
 };
+use crate::level::{Level, Task, on_level};
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
 use crate::vectors;
@@ -482,24 +483,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 }
 
-/// Work that is compiled for each level. What it calls must be inlined, always.
-pub(crate) trait Task {
-    fn run(self);
-}
-
-/// Runs a task with the instructions of a level, which must be one that [`Level::detect`] returned.
-pub(crate) fn on_level(level: Level, task: impl Task) {
-    match level {
-        Level::Base => task.run(),
-        // SAFETY: `Level::detect` found these instructions on this CPU.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { on_avx2(task) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { on_avx512(task) },
-    }
-}
-
 /// The reduction of whole units.
 struct Units<'a, 'b, T: Element, F: Fold<T>> {
     run: &'a Run<'b, T, F>,
@@ -565,26 +548,6 @@ impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, '_, T, F> {
         run.add(self.into, self.unit, self.from..self.to);
         self.into.gather();
     }
-}
-
-/// Runs a task, compiled with AVX2.
-///
-/// # Safety
-/// The CPU must have these instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
-unsafe fn on_avx2(task: impl Task) {
-    task.run();
-}
-
-/// Runs a task, compiled with AVX-512.
-///
-/// # Safety
-/// The CPU must have these instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
-unsafe fn on_avx512(task: impl Task) {
-    task.run();
 }
 
 /// The first of the `n`th of `parts` almost equal parts of `all`.

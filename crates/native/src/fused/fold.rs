@@ -4,13 +4,15 @@ use smallvec::SmallVec;
 
 use super::program::Reduction;
 use super::real::Real;
+use super::room::Room;
 use super::tile::Expand;
 use super::walk::{Loops, Place};
 use crate::folds::{Fold, Max, Min, Product, Sum};
 use crate::kernel::{
-    LONG_ROW, Level, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
+    LONG_ROW, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
 };
-use crate::run::Task;
+use crate::level::Level;
+use crate::level::Task;
 use crate::vectors;
 
 /// Rows of a tile are added one after the other up to this number, else by halves.
@@ -138,7 +140,7 @@ impl<F: Fold<f64, First = f64, Second = ()>> Merged for F {
 /// Room for the parts of a reduction of a tile.
 #[derive(Debug)]
 pub(super) struct Spare<R> {
-    rooms: [Vec<R>; 4],
+    rooms: [Room<R>; 4],
     /// Folds of one part keep nothing in their second one.
     nothing: Vec<()>,
     nothing_2: Vec<()>,
@@ -146,7 +148,7 @@ pub(super) struct Spare<R> {
 
 impl<R: Real> Spare<R> {
     pub(super) fn new(capacity: usize) -> Self {
-        let room = || vec![R::ZERO; capacity];
+        let room = || Room::new(capacity);
         let (nothing, nothing_2) = (vec![(); capacity], vec![(); capacity]);
         Self { rooms: [room(), room(), room(), room()], nothing, nothing_2 }
     }
@@ -186,6 +188,7 @@ impl<R: Real> FoldTile<'_, R> {
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
         let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
+        let [first, second] = [first, second].map(Room::all_mut);
         let extents = extents(place, axes, reduced);
         reduce_tile(fold, level, a, &extents, (first, second), (nothing, nothing_2));
         for (from, offset) in loops.runs() {
@@ -206,7 +209,8 @@ impl<R: Real> FoldTile<'_, R> {
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
         let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
-        let Spare { rooms: [means, second, around, squares], nothing, nothing_2 } = spare;
+        let Spare { rooms, nothing, nothing_2 } = spare;
+        let [means, second, around, squares] = rooms.each_mut().map(Room::all_mut);
         let extents = extents(place, axes, reduced);
         reduce_tile(Sum, level, a, &extents, (means, second), (nothing, nothing_2));
         let count = place.size(axes & reduced) as f64;
@@ -215,6 +219,15 @@ impl<R: Real> FoldTile<'_, R> {
             *mean = *mean / R::from_f64(count);
         }
         let around = &mut around[..a.len()];
+        if let [(len, true)] | [_, (len, true)] = extents.as_slice()
+            && *len <= ROW_PART
+            && let Some(deviations) = vectors::deviations_of::<R>(level)
+        {
+            // SAFETY: the level, which was detected, has these loops; the tile has `kept` rows.
+            unsafe { deviations(a, *len, &means[..kept], &mut squares[..kept]) };
+            Self::add_moments(to, (at, &loops), means, squares, count);
+            return;
+        }
         if let [(len, true)] | [_, (len, true)] = extents.as_slice() {
             squared_deviations_of_rows(a, &means[..kept], *len, around);
         } else {
@@ -227,6 +240,18 @@ impl<R: Real> FoldTile<'_, R> {
             }
         }
         reduce_tile(Sum, level, around, &extents, (squares, second), (nothing, nothing_2));
+        Self::add_moments(to, (at, &loops), means, squares, count);
+    }
+
+    /// Adds means and squared deviations of `count` elements each.
+    #[inline(always)]
+    fn add_moments(
+        to: &mut Accumulators,
+        (at, loops): (isize, &Loops),
+        means: &[R],
+        squares: &[R],
+        count: f64,
+    ) {
         for (from, offset) in loops.runs() {
             for i in 0..loops.len {
                 let to_at = at.wrapping_add(offset).wrapping_add(i.cast_signed() * loops.stride);

@@ -13,10 +13,13 @@
 //! [`reduce`](crate::reduce), and tiles are added up in `f64`. The order follows from the program,
 //! the dims and the strides, so any number of threads gives the same bits.
 
+mod chain;
 mod fold;
+mod output;
 mod plan;
 mod program;
 mod real;
+mod room;
 mod run;
 mod space;
 mod tile;

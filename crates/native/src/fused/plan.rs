@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use super::chain::{self, Chain};
 use super::program::{Binary, Node, Program, Reduction, Unary};
 use super::space::{Space, operands_of};
 
 /// The elements of a tile: buffers of so many `f32` stay in the first cache.
-const TILE: usize = 1024;
+const TILE: usize = 2048;
+/// The elements of several slabs in one tile. Results of each slab must be repeated then, which pays
+/// for short ones alone.
+const TOGETHER: usize = 1024;
+/// Slabs of at most so many elements fill a tile together.
+const SHORT: usize = 128;
 /// A slab of at most so many elements is one tile, whose values are computed once.
 const MOST_WHOLE: usize = 4096;
 /// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
@@ -28,6 +34,17 @@ pub(super) struct Step {
     pub(super) set: u64,
     /// The places, as bits, of the buffers in `args` that hold one element for all.
     pub(super) ones: u8,
+    /// The output that its value is.
+    pub(super) stored: Option<usize>,
+    /// Whether its value is the same in all tiles of a pass, as what is made of the results of
+    /// reductions alone often is.
+    pub(super) is_kept: bool,
+}
+
+impl Step {
+    fn new(action: Action, args: SmallVec<[usize; 3]>, set: u64) -> Self {
+        Self { action, args, out: usize::MAX, set, ones: 0, stored: None, is_kept: false }
+    }
 }
 
 /// The work of a step.
@@ -44,6 +61,8 @@ pub(super) enum Action {
     Unary(Unary),
     Binary(Binary),
     Select,
+    /// Several ops, one after the other.
+    Chain(Chain),
     /// Repeats a value that varies along fewer axes.
     Expand(u64),
     /// Adds a tile to a reduction, if it is the first one along the axes `first`.
@@ -163,7 +182,11 @@ impl Plan {
         let (inner, slab) = (self.inner(), self.slab());
         let axes = self.space.axes.iter().enumerate().rev();
         // Results over all slabs take larger tiles: accumulators are added to once for each.
-        let wanted = if has_sinks { MOST_WHOLE } else { TILE };
+        let wanted = match (has_sinks, slab <= SHORT) {
+            (true, _) => MOST_WHOLE,
+            (false, true) => TILE,
+            (false, false) => TOGETHER,
+        };
         let mut outer = axes.clone().filter(|(i, _)| self.outer >> i & 1 == 1);
         if let Some((axis, Some(len))) = outer.next().map(|(i, axis)| (i, Some(axis.len)))
             && wanted / slab.max(1) >= 2
@@ -240,7 +263,39 @@ impl Plan {
             made = maker.made;
             self.passes.push(pass);
         }
+        if !self.is_whole() {
+            self.mark_kept(made);
+        }
+        chain::make(&mut self.passes, made);
         self.share_buffers(made);
+    }
+
+    /// Finds the steps whose values are the same in all tiles of a pass.
+    fn mark_kept(&mut self, made: usize) {
+        let cut = self.cut.map_or(0, |(axis, _)| 1 << axis);
+        let inner = self.inner() & (!self.tile | cut);
+        let mut is_kept = vec![false; made];
+        for pass in &mut self.passes {
+            let along = pass.axes & inner;
+            let axes = || (0..self.space.axes.len()).filter(|axis| along >> axis & 1 == 1);
+            for step in &mut pass.steps {
+                step.is_kept = match step.action {
+                    Action::Input(input) => axes().all(|i| self.space.axes[i].inputs[input] == 0),
+                    Action::Constant(_) => true,
+                    Action::Reduced { reduction, .. } => match &self.layouts[reduction] {
+                        Some(layout) => axes().all(|axis| layout.strides[axis] == 0),
+                        None => false,
+                    },
+                    Action::Unary(_) | Action::Binary(_) | Action::Select | Action::Expand(_) => {
+                        step.args.iter().all(|&arg| is_kept.get(arg) == Some(&true))
+                    }
+                    Action::Chain(_) | Action::Fold { .. } | Action::Store { .. } => false,
+                };
+                if let Some(kept) = is_kept.get_mut(step.out) {
+                    *kept = step.is_kept;
+                }
+            }
+        }
     }
 
     /// Lets values whose times do not meet lie in one buffer.
@@ -254,20 +309,28 @@ impl Plan {
         }
         let mut at = vec![0; made];
         let mut free: Vec<usize> = Vec::new();
-        let steps = self.passes.iter_mut().flat_map(|pass| &mut pass.steps);
-        for (now, step) in steps.enumerate() {
-            let read = step.args.clone();
-            if step.out < made {
-                at[step.out] = free.pop().unwrap_or(self.buffers);
-                self.buffers = self.buffers.max(at[step.out] + 1);
+        let mut now = 0;
+        for pass in &mut self.passes {
+            // Buffers of values that are kept from tile to tile are theirs alone.
+            let mut kept: Vec<usize> = Vec::new();
+            for step in &mut pass.steps {
+                let mut ended: SmallVec<[usize; 4]> = step.args.iter().copied().collect();
+                if step.out < made {
+                    let shared = if step.is_kept { None } else { free.pop() };
+                    at[step.out] = shared.unwrap_or(self.buffers);
+                    self.buffers = self.buffers.max(at[step.out] + 1);
+                    ended.push(step.out);
+                    kept.extend(step.is_kept.then_some(at[step.out]));
+                }
+                ended.sort_unstable();
+                ended.dedup();
+                let ended = ended.iter().filter(|&&value| last[value] == now);
+                free.extend(ended.map(|&value| at[value]).filter(|buffer| !kept.contains(buffer)));
+                step.args.iter_mut().for_each(|arg| *arg = at[*arg]);
+                step.out = at.get(step.out).copied().unwrap_or(usize::MAX);
+                now += 1;
             }
-            let mut ended: SmallVec<[usize; 4]> = read.iter().copied().collect();
-            ended.extend((step.out < made).then_some(step.out));
-            ended.sort_unstable();
-            ended.dedup();
-            free.extend(ended.iter().filter(|&&value| last[value] == now).map(|&value| at[value]));
-            step.args.iter_mut().for_each(|arg| *arg = at[*arg]);
-            step.out = at.get(step.out).copied().unwrap_or(usize::MAX);
+            free.append(&mut kept);
         }
     }
 }
@@ -433,7 +496,7 @@ impl Maker<'_> {
                 args.push(self.along(of.0, if is_one { 0 } else { set }));
             }
         }
-        self.push(place, Step { action, args, out: 0, set, ones });
+        self.push(place, Step { ones, ..Step::new(action, args, set) });
     }
 
     fn push(&mut self, place: usize, step: Step) -> usize {
@@ -452,7 +515,7 @@ impl Maker<'_> {
         let own = self.set(place);
         let narrow = self.values.get(&(place, own)).copied().unwrap_or(usize::MAX);
         let args = SmallVec::from_slice(&[narrow]);
-        self.push(place, Step { action: Action::Expand(own), args, out: 0, set, ones: 0 })
+        self.push(place, Step::new(Action::Expand(own), args, set))
     }
 
     /// Makes the step that a pass is for.
@@ -478,6 +541,12 @@ impl Maker<'_> {
         let set = axes & self.plan.tile;
         let value = self.along(of, set);
         let args = SmallVec::from_slice(&[value]);
-        self.pass.steps.push(Step { action, args, out: usize::MAX, set, ones: 0 });
+        if let Action::Store { output, first: 0 } = action {
+            let makes = |step: &&mut Step| step.out == value && step.set == set;
+            if let Some(maker) = self.pass.steps.iter_mut().find(makes) {
+                maker.stored = Some(output);
+            }
+        }
+        self.pass.steps.push(Step::new(action, args, set));
     }
 }

@@ -1,21 +1,26 @@
 //! Runs programs.
 
+use std::any::TypeId;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use half::{bf16, f16};
+use smallvec::SmallVec;
 
+use super::chain::{self, RunChain};
 use super::fold::{Accumulators, FoldTile, Spare, compact};
+use super::output::{Start, Storing, complete, room};
 use super::plan::{Action, Layout, Pass, Plan, Step};
-use super::program::{Id, Kind, Node, Operand, Output, Program, Reduction, Values, with_view};
-use super::real::{Real, Stored};
+use super::program::{Id, Kind, Node, Operand, Output, Program, Reduction, with_view};
+use super::real::Real;
+use super::room::{Buffers, Room};
 use super::space::Space;
-use super::tile::{Apply, Choose, Combine, Expand, Load, Store};
+use super::tile::{Apply, Choose, Combine, Expand, Load};
 use super::walk::Place;
 use crate::error::Error;
-use crate::kernel::Level;
+use crate::level::Level;
+use crate::level::on_level;
 use crate::pool::{Pool, run_once};
-use crate::run::{on_level, share};
+use crate::run::share;
 use crate::view::View;
 
 /// The elements that are one task, and the most tasks.
@@ -73,7 +78,7 @@ fn run_empty(program: &Program, pool: &dyn Pool) -> Result<Vec<Output>, Error> {
         let one = if has_elements(output.dropped) { found.next() } else { None };
         one.unwrap_or_else(|| Output {
             dims: dims(program, output.dropped),
-            values: zeros(output.kind, 0),
+            values: room(output.kind, 0),
         })
     });
     Ok(outputs.collect())
@@ -82,16 +87,6 @@ fn run_empty(program: &Program, pool: &dyn Pool) -> Result<Vec<Output>, Error> {
 fn dims(program: &Program, dropped: u64) -> Vec<usize> {
     let dims = program.dims.iter().enumerate().filter(|(i, _)| dropped >> i & 1 == 0);
     dims.map(|(_, &dim)| dim).collect()
-}
-
-fn zeros(kind: Kind, len: usize) -> Values {
-    match kind {
-        Kind::F32 => Values::F32(vec![0.0; len]),
-        Kind::F64 => Values::F64(vec![0.0; len]),
-        Kind::Bf16 => Values::Bf16(vec![bf16::ZERO; len]),
-        Kind::F16 => Values::F16(vec![f16::ZERO; len]),
-        Kind::Bool => Values::Bool(vec![false; len]),
-    }
 }
 
 fn run_in<R: Real>(
@@ -106,13 +101,19 @@ where
     let empty = |output: &super::program::Wanted| {
         let dims = dims(program, output.dropped);
         let len = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-        Ok(Output { values: zeros(output.kind, len.ok_or(Error::TooLarge)?), dims })
+        Ok(Output { values: room(output.kind, len.ok_or(Error::TooLarge)?), dims })
     };
     let mut outputs: Vec<Output> =
         program.outputs.iter().map(empty).collect::<Result<_, Error>>()?;
     let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values)).collect();
     let run = Run { plan: &plan, operands, outputs: starts, level: Level::detect() };
     let sinks = run.all::<R>(pool)?;
+    for (number, output) in outputs.iter_mut().enumerate() {
+        if !plan.later.contains(&number) {
+            // SAFETY: all slabs were walked, and their tiles together have all indices of an output.
+            unsafe { complete(output) };
+        }
+    }
     if !plan.later.is_empty() {
         let results = later(program, operands, &plan, &sinks, pool)?;
         for (&number, result) in plan.later.iter().zip(results) {
@@ -161,28 +162,6 @@ where
     run(&rest, &all, pool)
 }
 
-/// Where an output is written, from several threads.
-#[derive(Clone, Copy)]
-enum Start {
-    F32(*mut f32),
-    F64(*mut f64),
-    Bf16(*mut bf16),
-    F16(*mut f16),
-    Bool(*mut bool),
-}
-
-impl Start {
-    fn of(values: &mut Values) -> Self {
-        match values {
-            Values::F32(data) => Self::F32(data.as_mut_ptr()),
-            Values::F64(data) => Self::F64(data.as_mut_ptr()),
-            Values::Bf16(data) => Self::Bf16(data.as_mut_ptr()),
-            Values::F16(data) => Self::F16(data.as_mut_ptr()),
-            Values::Bool(data) => Self::Bool(data.as_mut_ptr()),
-        }
-    }
-}
-
 /// A program under way.
 struct Run<'a> {
     plan: &'a Plan,
@@ -200,7 +179,7 @@ type Results<R> = Vec<[Vec<R>; 2]>;
 
 /// The memory of a task.
 struct Scratch<R> {
-    buffers: Vec<Vec<R>>,
+    buffers: Buffers<R>,
     spare: Spare<R>,
     /// By number of the reduction.
     accumulators: Vec<Accumulators>,
@@ -211,7 +190,7 @@ impl<R: Real> Scratch<R> {
     fn new(plan: &Plan) -> Self {
         let folds = plan.layouts.iter().any(Option::is_some);
         Self {
-            buffers: vec![vec![R::ZERO; plan.capacity]; plan.buffers],
+            buffers: Buffers::new(plan),
             spare: Spare::new(if folds { plan.capacity } else { 0 }),
             accumulators: accumulators(plan),
             place: Place::default(),
@@ -360,6 +339,8 @@ impl Run<'_> {
         let axes = self.plan.space.axes.len();
         scratch.place.from.resize(axes, 0);
         scratch.place.extent.resize(axes, 1);
+        // The extents of the tile before.
+        let mut before = SmallVec::<[usize; 8]>::new();
         for tile in tiles {
             let (mut left, mut left_unit) = (tile, unit);
             for axis in (0..axes).rev() {
@@ -370,14 +351,23 @@ impl Run<'_> {
                     let (len, part) = self.steps(pass, axis);
                     (len, part, &mut left)
                 };
-                let count = len.div_ceil(part);
-                let from = *left % count * part;
-                *left /= count;
+                let mut from = 0;
+                if part < len {
+                    let count = len.div_ceil(part);
+                    from = *left % count * part;
+                    *left /= count;
+                }
                 scratch.place.from[axis] = from;
                 scratch.place.extent[axis] = part.min(len - from);
             }
+            let is_alike = before == scratch.place.extent;
             for step in &pass.steps {
-                self.step(step, scratch, reduced);
+                if !(is_alike && step.is_kept) {
+                    self.step(step, scratch, reduced);
+                }
+            }
+            if !is_alike {
+                before.clone_from(&scratch.place.extent);
             }
         }
     }
@@ -388,20 +378,67 @@ impl Run<'_> {
         match step.action {
             Action::Fold { reduction, first } if place.is_first(first) => {
                 let Some(&arg) = step.args.first() else { return };
-                let a = &buffers[arg][..len];
+                let a = buffers.value(arg, len);
                 self.fold(step.set, reduction, (a, place), &mut accumulators[reduction], spare);
             }
             Action::Store { output, first } if place.is_first(first) => {
                 let Some(&arg) = step.args.first() else { return };
-                self.store(step.set, output, &buffers[arg][..len], place);
+                let is_there = buffers.elsewhere[arg].is_some()
+                    && buffers.elsewhere[arg] == self.lies_in_output(step.set, output, place);
+                if !is_there {
+                    self.store(step.set, output, buffers.value(arg, len), place);
+                }
             }
             Action::Fold { .. } | Action::Store { .. } => {}
-            _ => {
-                // No step reads the buffer that it writes.
-                let mut room = std::mem::take(&mut buffers[step.out]);
-                self.compute(step, buffers, place, reduced, &mut room[..len]);
-                buffers[step.out] = room;
+            Action::Input(input) => {
+                buffers.elsewhere[step.out] = self.lies_in_input(step.set, input, place);
+                if buffers.elsewhere[step.out].is_none() {
+                    self.load(step.set, input, place, buffers.rooms[step.out].first_mut(len));
+                }
             }
+            _ => self.write(step, buffers, place, reduced),
+        }
+    }
+
+    /// Computes a value into its buffer, or into the output that it is.
+    fn write<R: Real>(
+        &self,
+        step: &Step,
+        buffers: &mut Buffers<R>,
+        place: &Place,
+        reduced: &Results<R>,
+    ) {
+        let len = place.size(step.set);
+        // No step reads the buffer that it writes.
+        buffers.elsewhere[step.out] = None;
+        let output: Option<*const R> =
+            step.stored.and_then(|output| self.lies_in_output(step.set, output, place));
+        if let Some(at) = output {
+            // SAFETY: these are the tile's elements of an output, which this task alone writes.
+            let out = unsafe { std::slice::from_raw_parts_mut(at.cast_mut(), len) };
+            self.compute(step, buffers, place, reduced, out);
+            buffers.elsewhere[step.out] = output;
+            return;
+        }
+        let mut room = std::mem::replace(&mut buffers.rooms[step.out], Room::EMPTY);
+        self.compute(step, buffers, place, reduced, room.first_mut(len));
+        buffers.rooms[step.out] = room;
+    }
+
+    /// Returns where a tile's elements of an operand lie, if they lie side by side in the type that
+    /// is computed in.
+    fn lies_in_input<R: Real>(&self, set: u64, input: usize, place: &Place) -> Option<*const R> {
+        let stride = |axis: usize| self.plan.space.axes[axis].inputs[input];
+        with_view!(&self.operands[input], view => lies_in(view.origin(), set, stride, place))
+    }
+
+    /// The same for an output.
+    fn lies_in_output<R: Real>(&self, set: u64, output: usize, place: &Place) -> Option<*const R> {
+        let stride = |axis: usize| self.plan.space.axes[axis].outputs[output].unwrap_or(0);
+        match self.outputs[output] {
+            Start::F32(start) => lies_in(start.cast_const(), set, stride, place),
+            Start::F64(start) => lies_in(start.cast_const(), set, stride, place),
+            Start::Bf16(_) | Start::F16(_) | Start::Bool(_) => None,
         }
     }
 
@@ -409,7 +446,7 @@ impl Run<'_> {
     fn compute<R: Real>(
         &self,
         step: &Step,
-        buffers: &[Vec<R>],
+        buffers: &Buffers<R>,
         place: &Place,
         reduced: &Results<R>,
         out: &mut [R],
@@ -417,21 +454,29 @@ impl Run<'_> {
         let level = self.level;
         let len = out.len();
         let arg =
-            |n: usize, len: usize| step.args.get(n).map_or(&[][..], |&arg| &buffers[arg][..len]);
+            |n: usize, len: usize| step.args.get(n).map_or(&[][..], |&arg| buffers.value(arg, len));
         let one = |n: usize| arg(n, if step.ones >> n & 1 == 1 { 1 } else { len });
         match step.action {
-            Action::Input(input) => self.load(step.set, input, place, out),
             Action::Constant(value) => out.fill(R::from_f64(value)),
             Action::Reduced { reduction, deviations } => {
                 let Some(layout) = &self.plan.layouts[reduction] else { return };
-                let stride = |axis: usize| layout.strides[axis].cast_signed();
                 let from = &reduced[reduction][usize::from(deviations)];
-                let loops = place.loops(step.set, stride);
                 let at = self.offset(place, layout);
+                if let [only] = out {
+                    *only = from[at];
+                    return;
+                }
+                let stride = |axis: usize| layout.strides[axis].cast_signed();
+                let loops = place.loops(step.set, stride);
                 on_level(level, Expand { a: &from[at..], loops, out });
             }
             Action::Unary(op) => on_level(level, Apply { op, a: arg(0, len), out }),
             Action::Binary(op) => on_level(level, Combine { op, a: one(0), b: one(1), out }),
+            Action::Chain(chain) => {
+                let missing = chain::missing();
+                let operands = chain.operands(one, &missing);
+                on_level(level, RunChain { x: arg(0, len), operands, out });
+            }
             Action::Select => {
                 let (condition, on_true, on_false) = (arg(0, len), arg(1, len), arg(2, len));
                 on_level(level, Choose { condition, on_true, on_false, out });
@@ -441,7 +486,7 @@ impl Run<'_> {
                 let loops = place.loops(step.set, |axis| strides[axis]);
                 on_level(level, Expand { a: arg(0, place.size(from)), loops, out });
             }
-            Action::Fold { .. } | Action::Store { .. } => {}
+            Action::Input(_) | Action::Fold { .. } | Action::Store { .. } => {}
         }
     }
 
@@ -470,17 +515,14 @@ impl Run<'_> {
         let offset = (0..place.from.len()).fold(0isize, |sum, axis| {
             sum.wrapping_add(place.from[axis].cast_signed().wrapping_mul(stride(axis)))
         });
-        let loops = place.loops(set, stride);
         // The indices of a tile are indices of the output, which no other tile has.
-        fn at<E: Stored, R: Real>(level: Level, start: *mut E, loops: super::walk::Loops, a: &[R]) {
-            on_level(level, Store { start, loops, a });
-        }
+        let at = Storing { level: self.level, set, place, a };
         match self.outputs[output] {
-            Start::F32(start) => at(self.level, start.wrapping_offset(offset), loops, a),
-            Start::F64(start) => at(self.level, start.wrapping_offset(offset), loops, a),
-            Start::Bf16(start) => at(self.level, start.wrapping_offset(offset), loops, a),
-            Start::F16(start) => at(self.level, start.wrapping_offset(offset), loops, a),
-            Start::Bool(start) => at(self.level, start.wrapping_offset(offset), loops, a),
+            Start::F32(start) => at.store(start.wrapping_offset(offset), stride),
+            Start::F64(start) => at.store(start.wrapping_offset(offset), stride),
+            Start::Bf16(start) => at.store(start.wrapping_offset(offset), stride),
+            Start::F16(start) => at.store(start.wrapping_offset(offset), stride),
+            Start::Bool(start) => at.store(start.wrapping_offset(offset), stride),
         }
     }
 
@@ -499,6 +541,29 @@ impl Run<'_> {
         let level = self.level;
         on_level(level, FoldTile { a, place, axes, reduced, at, loops, to, spare, level });
     }
+}
+
+/// Returns the place of a tile's first element in an array, if its elements lie side by side there
+/// and are of the type `R`.
+fn lies_in<E: 'static, R: 'static>(
+    start: *const E,
+    set: u64,
+    stride: impl Fn(usize) -> isize + Copy,
+    place: &Place,
+) -> Option<*const R> {
+    let mut beside = 1isize;
+    let mut offset = 0isize;
+    for axis in (0..place.from.len()).rev() {
+        offset = offset.wrapping_add(place.from[axis].cast_signed().wrapping_mul(stride(axis)));
+        let extent = place.extent[axis];
+        if set >> axis & 1 == 1 && extent > 1 {
+            if stride(axis) != beside {
+                return None;
+            }
+            beside = beside.wrapping_mul(extent.cast_signed());
+        }
+    }
+    (TypeId::of::<E>() == TypeId::of::<R>()).then(|| start.wrapping_offset(offset).cast())
 }
 
 fn finish<R: Real>(pass: &Pass, accumulators: &[Accumulators], reduced: &mut Results<R>) {

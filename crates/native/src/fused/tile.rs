@@ -10,7 +10,7 @@ use super::program::{Binary, Unary};
 use super::real::{Real, Stored, narrowed_bf16};
 use super::walk::Loops;
 use crate::elements::Number;
-use crate::run::Task;
+use crate::level::Task;
 
 /// An op of one value, for each element.
 pub(super) struct Apply<'a, R> {

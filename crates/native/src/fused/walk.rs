@@ -46,7 +46,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(super) struct Loops {
     /// The loops around the innermost one, from within: the number of indices and the distance.
-    around: SmallVec<[(usize, isize); 6]>,
+    around: SmallVec<[(usize, isize); 3]>,
     /// The number of indices of the innermost loop.
     pub(super) len: usize,
     /// The distance of neighbours in it.
@@ -66,7 +66,7 @@ impl Loops {
 /// level.
 pub(super) struct Runs<'a> {
     loops: &'a Loops,
-    indices: SmallVec<[usize; 6]>,
+    indices: SmallVec<[usize; 3]>,
     at: usize,
     offset: isize,
     has_more: bool,

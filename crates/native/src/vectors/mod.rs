@@ -5,7 +5,8 @@ mod avx512;
 
 use crate::elements::Element;
 use crate::folds::Fold;
-use crate::kernel::{self, Level};
+use crate::kernel;
+use crate::level::Level;
 
 /// A function that reduces rows of `len` elements side by side, one for each accumulator.
 ///
@@ -21,6 +22,21 @@ pub(crate) type Rows<T, A, B> = unsafe fn(elements: &[T], len: usize, to: (&mut 
 /// The CPU must have the instructions of [`Level::Avx512`], and all elements of the blocks, as many
 /// in each as there are accumulators, must be readable.
 pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
+
+/// A function that adds up the squared deviations of rows of `len` elements from their means.
+///
+/// # Safety
+/// As that of [`Rows`], with as many means.
+pub(crate) type Deviations<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
+
+/// Returns the function that adds up deviations, if there is one and the CPU can run it.
+pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::deviations_of::<T>(),
+        _ => None,
+    }
+}
 
 /// Returns the function that adds blocks by a fold, if there is one and the CPU can run it.
 pub(crate) fn blocks_of<T: Element, F: Fold<T>>(level: Level) -> Option<Blocks<T, F::First>> {
@@ -49,7 +65,8 @@ mod tests {
     use super::{blocks_of, rows_of};
     use crate::elements::{Element, Number};
     use crate::folds::{ArgMax, ArgMin, Fold, Max, Min, Sum};
-    use crate::kernel::{LONG_ROW, Level, MOST_SHORT, Rows, add_rows, reduce_part, reduce_rows};
+    use crate::kernel::{LONG_ROW, MOST_SHORT, Rows, add_rows, reduce_part, reduce_rows};
+    use crate::level::Level;
 
     /// Numbers of all sizes, with zeros of both signs, infinities, ties and NaN.
     trait Drawn: Number {

@@ -1,0 +1,63 @@
+//! Memory for the values of a tile.
+
+use super::plan::Plan;
+use super::real::Real;
+
+/// The bytes of a cache line.
+const LINE: usize = 64;
+
+/// Room for a value. It begins where a cache line does: vectors that lie in two lines take twice as
+/// long.
+#[derive(Debug)]
+pub(super) struct Room<R> {
+    data: Vec<R>,
+    from: usize,
+}
+
+impl<R: Real> Room<R> {
+    pub(super) const EMPTY: Self = Self { data: Vec::new(), from: 0 };
+
+    pub(super) fn new(len: usize) -> Self {
+        let line = LINE / size_of::<R>();
+        let data = vec![R::ZERO; len.saturating_add(line)];
+        let from = data.as_ptr().align_offset(LINE).min(line);
+        Self { data, from }
+    }
+
+    pub(super) fn first(&self, len: usize) -> &[R] {
+        &self.data[self.from..self.from + len]
+    }
+
+    pub(super) fn first_mut(&mut self, len: usize) -> &mut [R] {
+        &mut self.data[self.from..self.from + len]
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [R] {
+        &mut self.data[self.from..]
+    }
+}
+
+/// The values of a tile. A value that lies in an operand or an output, side by side and in the
+/// type that is computed in, is used where it lies.
+pub(super) struct Buffers<R> {
+    pub(super) rooms: Vec<Room<R>>,
+    /// For each buffer the place of its value, if that is not its room.
+    pub(super) elsewhere: Vec<Option<*const R>>,
+}
+
+impl<R: Real> Buffers<R> {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let rooms = (0..plan.buffers).map(|_| Room::new(plan.capacity)).collect();
+        Self { rooms, elsewhere: vec![None; plan.buffers] }
+    }
+
+    /// The first elements of a value.
+    pub(super) fn value(&self, buffer: usize, len: usize) -> &[R] {
+        match self.elsewhere[buffer] {
+            // SAFETY: `Run::lies_in` found the tile's elements of an operand or an output here; no
+            // other task writes them, and this one writes them before they are a value.
+            Some(at) => unsafe { std::slice::from_raw_parts(at, len) },
+            None => self.rooms[buffer].first(len),
+        }
+    }
+}
