@@ -15,6 +15,8 @@ pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
     type Output: Copy + Send + Sync + 'static;
     /// Whether steps are told the places of elements.
     const PLACES: bool = false;
+    /// The most elements of which the places are known, if they are told.
+    const MOST_PLACES: usize = MOST;
     /// Whether merging rounds, so that long chains of steps lose digits.
     const ROUNDS: bool = false;
     /// Whether there is a result without any element.
@@ -76,6 +78,12 @@ pub struct ArgMax;
 /// The place of the least element; as [`ArgMax`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgMin;
+/// As [`ArgMax`], in 32 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArgMax32;
+/// As [`ArgMin`], in 32 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArgMin32;
 /// The sum and the sum of the squares, in one pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumAndSquares;
@@ -201,12 +209,13 @@ truth!(Or, 0, |a, b| a | b);
 
 /// The place of an extremum.
 macro_rules! place {
-    ($fold:ident, $start:ident, $beats:ident) => {
+    ($fold:ident, $output:ty, $most:expr, $start:ident, $beats:ident) => {
         impl<T: Number> Fold<T> for $fold {
             type First = T;
             type Second = u32;
-            type Output = i64;
+            type Output = $output;
             const PLACES: bool = true;
+            const MOST_PLACES: usize = $most;
             const HAS_IDENTITY: bool = false;
             #[inline(always)]
             fn start(self) -> (T, u32) {
@@ -250,15 +259,22 @@ macro_rules! place {
                 *second = second.saturating_add(by);
             }
             #[inline(always)]
-            fn finish(self, _: T, second: u32, _: usize) -> i64 {
-                i64::from(second)
+            #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "below the most")]
+            fn finish(self, _: T, second: u32, _: usize) -> $output {
+                second as $output
             }
         }
     };
 }
 
-place!(ArgMax, LEAST, exceeds);
-place!(ArgMin, GREATEST, falls_below);
+/// The greatest number of 32 bits stands for no place.
+const MOST: usize = u32::MAX as usize - 1;
+const MOST_32: usize = i32::MAX as usize;
+
+place!(ArgMax, i64, MOST, LEAST, exceeds);
+place!(ArgMin, i64, MOST, GREATEST, falls_below);
+place!(ArgMax32, i32, MOST_32, LEAST, exceeds);
+place!(ArgMin32, i32, MOST_32, GREATEST, falls_below);
 
 impl<T: Float> Fold<T> for SumAndSquares {
     type First = T::Wide;

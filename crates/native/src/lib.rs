@@ -41,7 +41,9 @@ mod view;
 
 pub use elements::{Element, Float, Number};
 pub use error::Error;
-pub use folds::{And, ArgMax, ArgMin, Fold, Max, Mean, Min, Or, Product, Sum, SumAndSquares};
+pub use folds::{
+    And, ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Mean, Min, Or, Product, Sum, SumAndSquares,
+};
 pub use plan::Plan;
 pub use pool::{Pool, Serial, Threads};
 pub use run::{Array, reduce, reduce_into};

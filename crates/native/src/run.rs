@@ -102,9 +102,7 @@ fn write_all<T: Element, F: Fold<T>>(
         out.fill(MaybeUninit::new(fold.finish(first, second, 0)));
         return Ok(());
     }
-    // The greatest number stands for no place.
-    let has_places = u32::try_from(reduced.count).is_ok_and(|count| count < u32::MAX);
-    if F::PLACES && !has_places {
+    if F::PLACES && reduced.count > F::MOST_PLACES {
         return Err(Error::TooManyPlaces(reduced.count));
     }
     let plan = Plan::of(&reduced.axes, size_of::<T>());
@@ -214,7 +212,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let to = (&mut firsts[..count], &mut seconds[..count]);
-        match self.rows.filter(|_| F::PLACES || row.len > MOST_STEPPED) {
+        match self.rows.filter(|_| row.len > MOST_STEPPED) {
             // SAFETY: the level, which was detected, has these loops; there are `count` rows.
             Some(reduce) => unsafe { reduce(elements, row.len, to) },
             None if row.len <= LONG_ROW => {

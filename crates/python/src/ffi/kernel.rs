@@ -4,7 +4,7 @@
 
 use half::{bf16, f16};
 use tilewright::ir::NativeFold::{self, And, ArgMax, ArgMin, Max, Min, Or, Sum};
-use tilewright_native::{self as native, Pool, View, reduce, reduce_into};
+use tilewright_native::{self as native, Pool, View, reduce_into};
 
 use super::Refusal;
 use super::abi::data_type::{BF16, F16, F32, F64, PRED, S32, S64, U8};
@@ -20,8 +20,8 @@ pub(crate) fn run(call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
         (F32, Sum) => values::<f32>(call, native::Sum, pool),
         (F32, Max) => values::<f32>(call, native::Max, pool),
         (F32, Min) => values::<f32>(call, native::Min, pool),
-        (F32, ArgMax) => places::<f32>(call, native::ArgMax, pool),
-        (F32, ArgMin) => places::<f32>(call, native::ArgMin, pool),
+        (F32, ArgMax) => places::<f32>(call, native::ArgMax, native::ArgMax32, pool),
+        (F32, ArgMin) => places::<f32>(call, native::ArgMin, native::ArgMin32, pool),
         (F64, Sum) => values::<f64>(call, native::Sum, pool),
         (F16, Sum) => values::<f16>(call, native::Sum, pool),
         (BF16, Sum) => values::<bf16>(call, native::Sum, pool),
@@ -30,8 +30,8 @@ pub(crate) fn run(call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
         (S32, Sum) => values::<i32>(call, native::Sum, pool),
         (S32, Max) => values::<i32>(call, native::Max, pool),
         (S32, Min) => values::<i32>(call, native::Min, pool),
-        (S32, ArgMax) => places::<i32>(call, native::ArgMax, pool),
-        (S32, ArgMin) => places::<i32>(call, native::ArgMin, pool),
+        (S32, ArgMax) => places::<i32>(call, native::ArgMax, native::ArgMax32, pool),
+        (S32, ArgMin) => places::<i32>(call, native::ArgMin, native::ArgMin32, pool),
         (U8, Max) => values::<u8>(call, native::Max, pool),
         (U8, Min) => values::<u8>(call, native::Min, pool),
         (PRED, And | Or) => truths(call, pool),
@@ -61,18 +61,14 @@ fn values<T: native::Element + Element>(
 fn places<T: native::Element + Element>(
     mut call: Call<'_>,
     fold: impl native::Fold<T, Output = i64>,
+    fold_32: impl native::Fold<T, Output = i32>,
     pool: &dyn Pool,
 ) -> Result<(), Refusal> {
     let view = View::row_major(call.array::<T>()?, &call.array.dims)?;
     if call.result.data_type == S64 {
         return Ok(reduce_into(&view, call.axes, fold, call.result()?, pool)?);
     }
-    let places = reduce(&view, call.axes, fold, pool)?.data;
-    for (to, place) in call.result::<i32>()?.iter_mut().zip(places) {
-        *to = i32::try_from(place)
-            .map_err(|_| Refusal::invalid(format!("place {place} does not fit 32 bits")))?;
-    }
-    Ok(())
+    Ok(reduce_into(&view, call.axes, fold_32, call.result()?, pool)?)
 }
 
 /// Reduces truth values as bytes: not every byte is a `bool`, and XLA's are 0 and 1.

@@ -39,7 +39,7 @@ use places::places;
 
 use super::{Blocks, Deviations, Rows};
 use crate::elements::Element;
-use crate::folds::{ArgMax, ArgMin, Fold, Max, Min, Sum};
+use crate::folds::{ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Min, Sum};
 use crate::kernel::{self, LONG_ROW, TOGETHER};
 
 /// Calls a macro with each type and its folds.
@@ -99,6 +99,8 @@ pub(super) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::S
             found!($type, Min, values::<$min>, Rows<$type, <Min as Fold<$type>>::First, ()>);
             found!($type, ArgMax, places::<$max>, Rows<$type, $type, u32>);
             found!($type, ArgMin, places::<$min>, Rows<$type, $type, u32>);
+            found!($type, ArgMax32, places::<$max>, Rows<$type, $type, u32>);
+            found!($type, ArgMin32, places::<$min>, Rows<$type, $type, u32>);
         };
     }
     for_all_types!(rows);
