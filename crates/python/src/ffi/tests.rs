@@ -350,10 +350,13 @@ fn zero_sizes() {
 /// Changes the argument and the result of a call.
 type Change = fn(&mut Memory, &mut Memory);
 
-const OTHER_BUFFERS: [(&str, Change); 15] = [
+const OTHER_BUFFERS: [(&str, Change); 16] = [
     ("elements of type 19 of XLA are not reduced", |a, _| a.data_type = 19),
+    ("result has elements of type 11 of XLA, not 5", |a, _| a.data_type = data_type::S64),
     // Places are of type 5, but arrays are not.
-    ("elements of type 5 of XLA are not reduced", |a, _| a.data_type = data_type::S64),
+    ("elements of type 5 of XLA are not reduced", |a, r| {
+        (a.data_type, r.data_type) = (data_type::S64, data_type::S64);
+    }),
     ("result has elements of type 12 of XLA, not 11", |_, r| r.data_type = data_type::F64),
     ("result has dims [3]", |_, r| r.dims = vec![3]),
     ("result has dims [2, 1]", |_, r| r.dims = vec![2, 1]),
