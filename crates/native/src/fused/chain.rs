@@ -43,8 +43,8 @@ impl Chain {
     }
 }
 
-/// What changes no number: it is subtracted twice, multiplied twice and added. Only the negative
-/// zero can be added to a negative zero.
+/// Operands that change no number: two are subtracted, two multiply, one is added. A negative zero
+/// stays one only if a negative zero is added.
 pub(super) fn missing<R: Real>() -> [R; OPERANDS] {
     [R::ZERO, R::ZERO, R::ONE, R::ONE, -R::ZERO]
 }

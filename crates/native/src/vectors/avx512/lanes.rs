@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 use crate::elements::Short;
 
-/// What lanes of vectors are merged by.
+/// An op that merges lanes of vectors.
 pub(super) trait Merge {
     /// The bits of a lane: 32 or 64.
     const BITS: usize;
