@@ -286,4 +286,30 @@ mod tests {
             }
         }
     }
+
+    /// Ranks of 16-bit floats are in the order of the numbers, with NaN at one end, and lead back.
+    fn ranks_are_in_order<T: super::Short + super::Float<Wide = f32>>(of: fn(u16) -> T) {
+        let all = || (0..=u16::MAX).map(of);
+        for (rank, back, nan) in [
+            (T::rank_for_max as fn(T) -> i16, T::of_rank_for_max as fn(i16) -> T, f32::INFINITY),
+            (T::rank_for_min, T::of_rank_for_min, f32::NEG_INFINITY),
+        ] {
+            let mut sorted: Vec<T> = all().collect();
+            sorted.sort_by_key(|&x| rank(x));
+            // NaN counts as what lies beyond all numbers.
+            let beyond = |x: T| if x.widen().is_nan() { (nan, true) } else { (x.widen(), false) };
+            for pair in sorted.windows(2) {
+                let [(a, a_nan), (b, b_nan)] = [beyond(pair[0]), beyond(pair[1])];
+                let nan_last = nan > 0.0;
+                assert!(a <= b && (a_nan == b_nan || b_nan == nan_last), "{a} before {b}");
+            }
+            assert!(all().all(|x| back(rank(x)).bits() == x.bits()));
+        }
+    }
+
+    #[test]
+    fn ranks_of_16_bits_are_in_order() {
+        ranks_are_in_order(bf16::from_bits);
+        ranks_are_in_order(f16::from_bits);
+    }
 }

@@ -1,6 +1,8 @@
 //! Chains of elementwise ops, such as the last part of a norm, as one loop: each op alone would load
 //! and store its tile.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::plan::{Action, Pass, Step};
@@ -58,33 +60,29 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
         }
     }
     for pass in passes {
-        let mut made: Vec<Step> = Vec::with_capacity(pass.steps.len());
-        for step in pass.steps.drain(..) {
-            let longer = begun(&made, &step, &uses).and_then(|at| {
-                let chain = lengthened(&made[at], &step)?;
-                made.remove(at);
-                Some(chain)
-            });
-            made.push(longer.unwrap_or(step));
+        // The steps that are left, and for each value the one that makes it.
+        let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
+        let mut maker: BTreeMap<usize, usize> = BTreeMap::new();
+        for mut step in pass.steps.drain(..) {
+            let before = step.args.iter().filter(|&&arg| uses.get(arg) == Some(&1));
+            let mut before = before.filter_map(|arg| maker.get(arg).copied());
+            let longer = before.find_map(|at| Some((at, lengthened(left[at].as_ref()?, &step)?)));
+            if let Some((at, chain)) = longer {
+                left[at] = None;
+                step = chain;
+            }
+            maker.insert(step.out, left.len());
+            left.push(Some(step));
         }
-        pass.steps = made;
+        pass.steps = left.into_iter().flatten().collect();
     }
 }
 
-/// Finds the step before whose value an op alone uses.
-fn begun(made: &[Step], step: &Step, uses: &[usize]) -> Option<usize> {
-    made.iter().position(|before| {
-        uses.get(before.out) == Some(&1)
-            && step.args.contains(&before.out)
-            && before.set == step.set
-            && before.stored.is_none()
-            && !(before.is_kept || step.is_kept)
-            && lengthened(before, step).is_some()
-    })
-}
-
-/// Returns a chain with one more op at the end.
+/// Returns a chain with one more op at the end, which alone uses the value of the step before.
 fn lengthened(before: &Step, step: &Step) -> Option<Step> {
+    if before.set != step.set || before.stored.is_some() || before.is_kept || step.is_kept {
+        return None;
+    }
     let (mut chain, mut args, mut ones) = chain_of(before)?;
     let Action::Binary(op) = step.action else { return None };
     let (operand, is_one) = other(step, before.out)?;
@@ -141,11 +139,11 @@ impl<R: Real> Task for RunChain<'_, R> {
             ($($tiles:literal)*) => {
                 match tiles {
                     $($tiles => self.each::<$tiles>(),)*
-                    _ => {}
+                    _ => self.each::<31>(),
                 }
             };
         }
-        by_tiles!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+        by_tiles!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30);
     }
 }
 

@@ -11,8 +11,7 @@ use crate::folds::{Fold, Max, Min, Product, Sum};
 use crate::kernel::{
     LONG_ROW, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
 };
-use crate::level::Level;
-use crate::level::Task;
+use crate::level::{Level, Task};
 use crate::vectors;
 
 /// Rows of a tile are added one after the other up to this number, else by halves.
