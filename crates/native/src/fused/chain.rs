@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::plan::{Action, Pass, Step};
 use super::program::Binary;
 use super::real::Real;
+use super::steps::{Action, Along, Arg, Pass, Step};
+use super::tile::Operand;
 use crate::level::Task;
 
 /// The operands of a chain besides the first: `((((x - 0) - 1) * 2) * 3) + 4`, by their numbers.
@@ -29,13 +30,13 @@ impl Chain {
         }
     }
 
-    /// The operands, each a tile or one element for all. Those that are missing change nothing.
+    /// The operands. Those that are missing change nothing.
     pub(super) fn operands<'a, R: Real>(
         self,
-        arg: impl Fn(usize) -> &'a [R],
+        arg: impl Fn(usize) -> Operand<'a, R>,
         missing: &'a [R; OPERANDS],
-    ) -> [&'a [R]; OPERANDS] {
-        let mut operands = missing.each_ref().map(std::slice::from_ref);
+    ) -> [Operand<'a, R>; OPERANDS] {
+        let mut operands = missing.each_ref().map(Operand::one);
         for (operand, &number) in operands.iter_mut().zip(&self.0) {
             if number != 0 {
                 *operand = arg(usize::from(number));
@@ -55,7 +56,7 @@ pub(super) fn missing<R: Real>() -> [R; OPERANDS] {
 pub(super) fn make(passes: &mut [Pass], values: usize) {
     let mut uses = vec![0usize; values];
     for arg in passes.iter().flat_map(|pass| &pass.steps).flat_map(|step| &step.args) {
-        if let Some(uses) = uses.get_mut(*arg) {
+        if let Some(uses) = uses.get_mut(arg.value) {
             *uses += 1;
         }
     }
@@ -64,8 +65,8 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
         let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
         let mut maker: BTreeMap<usize, usize> = BTreeMap::new();
         for mut step in pass.steps.drain(..) {
-            let before = step.args.iter().filter(|&&arg| uses.get(arg) == Some(&1));
-            let mut before = before.filter_map(|arg| maker.get(arg).copied());
+            let before = step.args.iter().filter(|arg| uses.get(arg.value) == Some(&1));
+            let mut before = before.filter_map(|arg| maker.get(&arg.value).copied());
             let longer = before.find_map(|at| Some((at, lengthened(left[at].as_ref()?, &step)?)));
             if let Some((at, chain)) = longer {
                 left[at] = None;
@@ -83,39 +84,48 @@ fn lengthened(before: &Step, step: &Step) -> Option<Step> {
     if before.set != step.set || before.stored.is_some() || before.is_kept || step.is_kept {
         return None;
     }
-    let (mut chain, mut args, mut ones) = chain_of(before)?;
+    let row = match (before.row == before.set, step.row == step.set) {
+        (true, _) => step.row,
+        (_, true) => before.row,
+        _ if before.row == step.row => step.row,
+        _ => return None,
+    };
+    let (mut chain, mut args) = chain_of(before)?;
     let Action::Binary(op) = step.action else { return None };
-    let (operand, is_one) = other(step, before.out)?;
+    let operand = other(step, before.out)?;
     let slot = chain.next(op)?;
     chain.0[slot] = u8::try_from(args.len()).ok()?;
-    ones |= u8::from(is_one) << args.len();
     args.push(operand);
-    Some(Step { action: Action::Chain(chain), args, ones, ..step.clone() })
+    Some(Step { action: Action::Chain(chain), args, row, ..step.clone() })
 }
 
-/// A step as a chain.
-fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[usize; 3]>, u8)> {
+/// A step as a chain: the chain and its arguments.
+fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
     let op = match step.action {
-        Action::Chain(chain) => return Some((chain, step.args.clone(), step.ones)),
+        Action::Chain(chain) => return Some((chain, step.args.clone())),
         Action::Binary(op) => op,
         _ => return None,
     };
     let &[a, b] = step.args.as_slice() else { return None };
     let mut chain = Chain::default();
     chain.0[chain.next(op)?] = 1;
-    match step.ones {
-        0 | 2 => Some((chain, SmallVec::from_slice(&[a, b]), step.ones)),
-        1 if op != Binary::Subtract => Some((chain, SmallVec::from_slice(&[b, a]), 2)),
-        _ => None,
+    if a.along == Along::All {
+        Some((chain, smallvec![a, b]))
+    } else if b.along == Along::All && op != Binary::Subtract {
+        Some((chain, smallvec![b, a]))
+    } else {
+        None
     }
 }
 
-/// The operand of an op beside a value, and whether it is one element for all.
-fn other(step: &Step, value: usize) -> Option<(usize, bool)> {
-    match (step.action, step.args.as_slice()) {
-        (Action::Binary(_), &[a, b]) if a == value && b != value => Some((b, step.ones & 2 != 0)),
-        (Action::Binary(Binary::Multiply | Binary::Add), &[a, b]) if b == value && a != value => {
-            Some((a, step.ones & 1 != 0))
+/// The operand of an op beside a value that has an element for each of the op.
+fn other(step: &Step, value: usize) -> Option<Arg> {
+    let &[a, b] = step.args.as_slice() else { return None };
+    let is_value = |arg: Arg| arg.value == value && arg.along == Along::All;
+    match step.action {
+        Action::Binary(_) if is_value(a) && b.value != value => Some(b),
+        Action::Binary(Binary::Multiply | Binary::Add) if is_value(b) && a.value != value => {
+            Some(a)
         }
         _ => None,
     }
@@ -124,17 +134,19 @@ fn other(step: &Step, value: usize) -> Option<(usize, bool)> {
 /// A chain for each element of a tile.
 pub(super) struct RunChain<'a, R> {
     pub(super) x: &'a [R],
-    pub(super) operands: [&'a [R]; OPERANDS],
+    pub(super) operands: [Operand<'a, R>; OPERANDS],
+    /// The elements of a row.
+    pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
 
 impl<R: Real> Task for RunChain<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let n = self.out.len();
-        let tiles = self.operands.iter().enumerate().fold(0u8, |tiles, (number, operand)| {
-            tiles | u8::from(operand.len() == n && n > 1) << number
-        });
+        let tiles =
+            self.operands.iter().enumerate().fold(0u8, |tiles, (number, operand)| {
+                tiles | u8::from(operand.has_rows()) << number
+            });
         macro_rules! by_tiles {
             ($($tiles:literal)*) => {
                 match tiles {
@@ -148,54 +160,71 @@ impl<R: Real> Task for RunChain<'_, R> {
 }
 
 impl<R: Real> RunChain<'_, R> {
-    /// Computes all elements; the bits of `TILES` are those of the operands that are tiles.
+    /// Computes all elements; the bits of `TILES` are those of the operands that have several
+    /// elements in a row.
     #[inline(always)]
     fn each<const TILES: u8>(self) {
-        let n = self.out.len();
-        let (x, out) = (&self.x[..n], &mut self.out[..n]);
-        let [a, b, c, d, e] = self.operands;
-        let part = |number: usize| if TILES >> number & 1 == 1 { n } else { 1 };
-        let (a, b, c) = (&a[..part(0)], &b[..part(1)], &c[..part(2)]);
-        let (d, e) = (&d[..part(3)], &e[..part(4)]);
-        let ones = [a[0], b[0], c[0], d[0], e[0]];
-        for i in 0..n {
-            let at = |number: usize, operand: &[R]| {
-                if TILES >> number & 1 == 1 { operand[i] } else { ones[number] }
-            };
-            out[i] = ((x[i] - at(0, a)) - at(1, b)) * at(2, c) * at(3, d) + at(4, e);
+        let Self { x, operands, row, out } = self;
+        let [a, b, c, d, e] = operands;
+        let part = |number: usize| if TILES >> number & 1 == 1 { row } else { 1 };
+        for number in 0..out.len() / row {
+            let range = number * row..(number + 1) * row;
+            let (x, out) = (&x[range.clone()], &mut out[range]);
+            let (a, b) = (a.part(number, part(0)), b.part(number, part(1)));
+            let (c, d) = (c.part(number, part(2)), d.part(number, part(3)));
+            let e = e.part(number, part(4));
+            let ones = [a[0], b[0], c[0], d[0], e[0]];
+            for i in 0..row {
+                let at = |number: usize, operand: &[R]| {
+                    if TILES >> number & 1 == 1 { operand[i] } else { ones[number] }
+                };
+                out[i] = ((x[i] - at(0, a)) - at(1, b)) * at(2, c) * at(3, d) + at(4, e);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{OPERANDS, RunChain, missing};
+    use super::{OPERANDS, Operand, RunChain, missing};
+    use crate::fused::steps::Along;
     use crate::level::Task;
 
-    /// Chains with any of their operands give the bits of one op after the other.
+    /// The elements of a row.
+    const ROW: usize = 3;
+
+    /// Chains with any of their operands, repeated or not, give the bits of one op after the other.
     #[test]
     fn what_is_missing_changes_nothing() {
         let x = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
-        let rows: [Vec<f32>; OPERANDS] = [0.5, -3.0, 0.1, -7.0, 1e-3]
+        let data: [Vec<f32>; OPERANDS] = [0.5, -3.0, 0.1, -7.0, 1e-3]
             .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
-        for (present, tiles) in (0..32u8).flat_map(|present| (0..32u8).map(move |t| (present, t))) {
+        let kinds = [[Along::One, Along::All], [Along::Rows, Along::Row]];
+        let cases = (0..32u8).flat_map(|present| (0..32u8).map(move |tiles| (present, tiles)));
+        for ((present, tiles), [narrow, wide]) in
+            cases.flat_map(|case| kinds.map(|kinds| (case, kinds)))
+        {
+            let along = |number: usize| if tiles >> number & 1 == 1 { wide } else { narrow };
+            let is_present = |number: usize| present >> number & 1 == 1;
             let nothing = missing::<f32>();
-            let mut operands = nothing.each_ref().map(std::slice::from_ref);
+            let mut operands = nothing.each_ref().map(Operand::one);
             for (number, operand) in operands.iter_mut().enumerate() {
-                if present >> number & 1 == 1 {
-                    let is_tile = tiles >> number & 1 == 1;
-                    *operand = if is_tile { &rows[number] } else { &rows[number][1..2] };
+                if is_present(number) {
+                    *operand = Operand::new(&data[number], along(number), ROW);
                 }
             }
             let mut out = [0.0; 9];
-            RunChain { x: &x, operands, out: &mut out }.run();
+            RunChain { x: &x, operands, row: ROW, out: &mut out }.run();
             for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
                 let mut expected = x;
-                for (number, operand) in operands.iter().enumerate() {
-                    if present >> number & 1 == 0 {
-                        continue;
-                    }
-                    let other = if operand.len() == 1 { operand[0] } else { operand[n] };
+                for number in (0..OPERANDS).filter(|&number| is_present(number)) {
+                    let at = match along(number) {
+                        Along::All => n,
+                        Along::Row => n % ROW,
+                        Along::Rows => n / ROW,
+                        Along::One => 0,
+                    };
+                    let other = data[number][at];
                     expected = match number {
                         0 | 1 => expected - other,
                         2 | 3 => expected * other,

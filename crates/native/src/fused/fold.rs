@@ -6,7 +6,7 @@ use super::program::Reduction;
 use super::real::Real;
 use super::room::Room;
 use super::tile::Expand;
-use super::walk::{Loops, Place};
+use super::walk::{Loops, Place, compact};
 use crate::folds::{Fold, Max, Min, Product, Sum};
 use crate::kernel::{
     LONG_ROW, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
@@ -14,8 +14,10 @@ use crate::kernel::{
 use crate::level::{Level, Task};
 use crate::vectors;
 
-/// Rows of a tile are added one after the other up to this number, else by halves.
+/// So many blocks are added one after the other; the sums of more are added up.
 const MOST_ROWS: usize = 128;
+/// Blocks of fewer elements are not added up element by element, if rows can be reduced.
+const LEAST_BLOCK: usize = 16;
 
 /// Accumulators of a reduction, one for each element of its result, in `f64`.
 #[derive(Clone, Debug)]
@@ -68,12 +70,10 @@ impl Accumulators {
             Reduction::Max => Max.merged(held, value),
             Reduction::Min => Min.merged(held, value),
             Reduction::Moments => {
-                let both = self.counts[at] + count;
-                let share = if both == 0.0 { 0.0 } else { count / both };
-                let apart = value - held;
-                self.others[at] += other + apart * apart * self.counts[at] * share;
-                let mean = if self.counts[at] == 0.0 { value } else { held + apart * share };
-                self.counts[at] = both;
+                let before = self.counts[at];
+                let (mean, more) = both_moments((held, before), (value, count));
+                self.others[at] += other + more;
+                self.counts[at] = before + count;
                 mean
             }
         };
@@ -88,6 +88,22 @@ impl Accumulators {
             let (sum, lost) = summed(*held, part.to_f64());
             *held = sum;
             *other += lost;
+        }
+    }
+
+    /// Adds means and squared deviations of `count` elements each to neighbours: a loop that becomes
+    /// vectors.
+    #[inline(always)]
+    fn add_moments<R: Real>(&mut self, at: usize, means: &[R], squares: &[R], count: f64) {
+        let len = means.len();
+        let values = &mut self.values[at..at + len];
+        let others = &mut self.others[at..at + len];
+        let counts = &mut self.counts[at..at + len];
+        for i in 0..len {
+            let (mean, more) = both_moments((values[i], counts[i]), (means[i].to_f64(), count));
+            others[i] += squares[i].to_f64() + more;
+            values[i] = mean;
+            counts[i] += count;
         }
     }
 
@@ -114,6 +130,19 @@ impl Accumulators {
             *to = R::from_f64(deviations);
         }
     }
+}
+
+/// The mean of two sets of elements by their means and counts, and what is added to their squared
+/// deviations (Chan, Golub and LeVeque).
+#[inline(always)]
+fn both_moments((mean, count): (f64, f64), (other, others): (f64, f64)) -> (f64, f64) {
+    let both = count + others;
+    let share = if both == 0.0 { 0.0 } else { others / both };
+    let apart = other - mean;
+    // The first mean is taken as it is: an infinite one less another one would be none.
+    let is_first = count == 0.0;
+    let more = if is_first { 0.0 } else { apart * apart * count * share };
+    (if is_first { other } else { mean + apart * share }, more)
 }
 
 /// The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.
@@ -153,17 +182,61 @@ impl<R: Real> Spare<R> {
     }
 }
 
+/// How a tile is reduced.
+#[derive(Debug)]
+pub(super) struct FoldShape {
+    extents: Extents,
+    /// The elements that are left, and of how many each is made.
+    kept: usize,
+    count: usize,
+    /// The elements within the outermost axes, if these are reduced.
+    row: usize,
+    /// The loops that repeat what is left over such a row; none if it is one.
+    repeated: Option<Loops>,
+}
+
+/// The axes of a tile, outermost first, each with whether it is reduced; neighbours of one kind are
+/// one.
+type Extents = SmallVec<[(usize, bool); 8]>;
+
+impl FoldShape {
+    /// Of a tile that has elements along `axes`, some of which are reduced.
+    pub(super) fn of(place: &Place, axes: u64, reduced: u64) -> Self {
+        let mut extents = Extents::new();
+        // The axes of a row.
+        let mut within = axes;
+        for (axis, &extent) in place.extent.iter().enumerate() {
+            if axes >> axis & 1 == 0 || extent == 1 {
+                continue;
+            }
+            let is_reduced = reduced >> axis & 1 == 1;
+            match extents.last_mut() {
+                Some((len, kind)) if *kind == is_reduced => *len *= extent,
+                _ => extents.push((extent, is_reduced)),
+            }
+            if extents.len() == 1 && is_reduced {
+                within &= !(1 << axis);
+            }
+        }
+        let kept = axes & !reduced;
+        let row = place.size(within);
+        let repeated = (place.size(kept) < row).then(|| {
+            let strides = compact(place, kept);
+            place.loops(within, |axis| strides[axis])
+        });
+        let (kept, count) = (place.size(kept), place.size(axes & reduced));
+        Self { extents, kept, count, row, repeated }
+    }
+}
+
 /// Reduces a tile, and adds it to accumulators.
 pub(super) struct FoldTile<'a, R> {
     /// The tile.
     pub(super) a: &'a [R],
-    pub(super) place: &'a Place,
-    /// The axes along which the tile has elements, and those of them that are reduced.
-    pub(super) axes: u64,
-    pub(super) reduced: u64,
+    pub(super) shape: &'a FoldShape,
     /// Where the results are added: the place of the first one, and the loops over all.
     pub(super) at: isize,
-    pub(super) loops: Loops,
+    pub(super) loops: &'a Loops,
     pub(super) to: &'a mut Accumulators,
     pub(super) spare: &'a mut Spare<R>,
     pub(super) level: Level,
@@ -185,11 +258,10 @@ impl<R: Real> Task for FoldTile<'_, R> {
 impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
-        let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
+        let Self { a, shape, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let [first, second] = [first, second].map(Room::all_mut);
-        let extents = extents(place, axes, reduced);
-        reduce_tile(fold, level, a, &extents, (first, second), (nothing, nothing_2));
+        reduce_tile(fold, level, a, &shape.extents, (first, second), (nothing, nothing_2));
         for (from, offset) in loops.runs() {
             let at = at.wrapping_add(offset);
             let parts = &first[from..from + loops.len];
@@ -207,39 +279,40 @@ impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
-        let Self { a, place, axes, reduced, at, loops, to, spare, level } = self;
+        let Self { a, shape, at, loops, to, spare, level } = self;
         let Spare { rooms, nothing, nothing_2 } = spare;
         let [means, second, around, squares] = rooms.each_mut().map(Room::all_mut);
-        let extents = extents(place, axes, reduced);
-        reduce_tile(Sum, level, a, &extents, (means, second), (nothing, nothing_2));
-        let count = place.size(axes & reduced) as f64;
-        let kept = place.size(axes & !reduced);
-        for mean in &mut means[..kept] {
+        let FoldShape { extents, kept, row, .. } = shape;
+        reduce_tile(Sum, level, a, extents, (means, second), (nothing, nothing_2));
+        let count = shape.count as f64;
+        let means = &mut means[..*kept];
+        for mean in &mut *means {
             *mean = *mean / R::from_f64(count);
         }
         let around = &mut around[..a.len()];
-        if let [(len, true)] | [_, (len, true)] = extents.as_slice()
-            && *len <= ROW_PART
+        let rows = match extents.as_slice() {
+            [(len, true)] | [_, (len, true)] => Some(*len),
+            _ => None,
+        };
+        if let Some(len) = rows.filter(|&len| len <= ROW_PART)
             && let Some(deviations) = vectors::deviations_of::<R>(level)
         {
             // SAFETY: the level, which was detected, has these loops; the tile has `kept` rows.
-            unsafe { deviations(a, *len, &means[..kept], &mut squares[..kept]) };
-            Self::add_moments(to, (at, &loops), means, squares, count);
+            unsafe { deviations(a, len, means, &mut squares[..*kept]) };
+            Self::add_moments(to, (at, loops), means, squares, count);
             return;
         }
-        if let [(len, true)] | [_, (len, true)] = extents.as_slice() {
-            squared_deviations_of_rows(a, &means[..kept], *len, around);
+        if let Some(len) = rows {
+            squared_deviations_of_rows(a, means, len, around);
+        } else if let Some(loops) = &shape.repeated {
+            let repeated = &mut second[..*row];
+            Expand { a: means, loops, out: repeated }.run();
+            squared_deviations_from_row(a, repeated, around);
         } else {
-            let strides = compact(place, axes & !reduced);
-            let repeated = place.loops(axes, |axis| strides[axis]);
-            Expand { a: &means[..kept], loops: repeated, out: around }.run();
-            for i in 0..a.len() {
-                let apart = a[i] - around[i];
-                around[i] = apart * apart;
-            }
+            squared_deviations_from_row(a, means, around);
         }
-        reduce_tile(Sum, level, around, &extents, (squares, second), (nothing, nothing_2));
-        Self::add_moments(to, (at, &loops), means, squares, count);
+        reduce_tile(Sum, level, around, extents, (squares, second), (nothing, nothing_2));
+        Self::add_moments(to, (at, loops), means, squares, count);
     }
 
     /// Adds means and squared deviations of `count` elements each.
@@ -252,10 +325,15 @@ impl<R: Real> FoldTile<'_, R> {
         count: f64,
     ) {
         for (from, offset) in loops.runs() {
+            let at = at.wrapping_add(offset);
+            let (means, squares) = (&means[from..][..loops.len], &squares[from..][..loops.len]);
+            if loops.stride == 1 {
+                to.add_moments(at.cast_unsigned(), means, squares, count);
+                continue;
+            }
             for i in 0..loops.len {
-                let to_at = at.wrapping_add(offset).wrapping_add(i.cast_signed() * loops.stride);
-                let (mean, squares) = (means[from + i].to_f64(), squares[from + i].to_f64());
-                to.add(to_at.cast_unsigned(), mean, squares, count);
+                let to_at = at.wrapping_add(i.cast_signed() * loops.stride);
+                to.add(to_at.cast_unsigned(), means[i].to_f64(), squares[i].to_f64(), count);
             }
         }
     }
@@ -274,36 +352,18 @@ fn squared_deviations_of_rows<R: Real>(a: &[R], means: &[R], len: usize, to: &mu
     }
 }
 
-/// The distances in a tile of a value that varies along a set of axes; 0 along others.
-pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
-    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, place.extent.len());
-    let mut stride = 1isize;
-    for (axis, &extent) in place.extent.iter().enumerate().rev() {
-        if set >> axis & 1 == 1 {
-            strides[axis] = stride;
-            stride = stride.wrapping_mul(extent.cast_signed());
+/// Writes `(a - mean)^2` for rows of as many elements as there are means.
+#[inline(always)]
+fn squared_deviations_from_row<R: Real>(a: &[R], means: &[R], to: &mut [R]) {
+    let len = means.len();
+    for row in 0..a.len() / len {
+        let range = row * len..(row + 1) * len;
+        let (a, to) = (&a[range.clone()], &mut to[range]);
+        for i in 0..len {
+            let apart = a[i] - means[i];
+            to[i] = apart * apart;
         }
     }
-    strides
-}
-
-/// The axes of a tile, outermost first, each with whether it is reduced; neighbours of one kind are
-/// one.
-type Extents = SmallVec<[(usize, bool); 8]>;
-
-fn extents(place: &Place, axes: u64, reduced: u64) -> Extents {
-    let mut extents = Extents::new();
-    for (axis, &extent) in place.extent.iter().enumerate() {
-        if axes >> axis & 1 == 0 || extent == 1 {
-            continue;
-        }
-        let is_reduced = reduced >> axis & 1 == 1;
-        match extents.last_mut() {
-            Some((len, kind)) if *kind == is_reduced => *len *= extent,
-            _ => extents.push((extent, is_reduced)),
-        }
-    }
-    extents
 }
 
 /// Reduces a tile along some axes, into the first elements of `to`.
@@ -316,55 +376,102 @@ fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
     (to, spare): (&mut [R], &mut [R]),
     (nothing, nothing_2): (&mut [()], &mut [()]),
 ) {
-    let Some(last) = extents.iter().rposition(|&(_, is_reduced)| is_reduced) else {
-        to[..a.len()].copy_from_slice(a);
-        return;
-    };
-    let (len, inner) =
-        (extents[last].0, extents[last + 1..].iter().map(|e| e.0).product::<usize>());
-    let mut outer: usize = extents[..last].iter().map(|e| e.0).product();
-    if inner == 1
-        && len <= ROW_PART
-        && let Some(reduce) = vectors::rows_of::<R, F>(level)
-    {
-        // SAFETY: the level, which was detected, has these loops; the tile has `outer` rows.
-        unsafe { reduce(a, len, (&mut to[..outer], &mut nothing[..outer])) };
-    } else if inner == 1 && len > LONG_ROW {
-        for (to, row) in to.iter_mut().zip(a.chunks_exact(len)) {
-            *to = reduce_row(fold, row, |part| reduce_part(fold, part)).0;
+    let is_block =
+        |&(outer, is_reduced): &(usize, bool)| is_reduced && a.len() / outer >= LEAST_BLOCK;
+    let mut left = extents;
+    let (mut outer, mut inner) = (a.len(), 1);
+    match extents {
+        // Long blocks are added up element by element first, whatever lies within them.
+        [first, within @ ..] if is_block(first) => {
+            outer /= first.0;
+            left = within;
+            reduce_blocks(fold, level, a, &mut to[..outer], (spare, nothing));
         }
-    } else if inner == 1 {
-        let results = (&mut to[..outer], &mut nothing[..outer]);
-        reduce_rows(fold, a, len, results, (spare, nothing_2));
-    } else if len <= MOST_ROWS {
-        let (start, ()) = fold.start();
-        to[..outer * inner].fill(start);
-        for (to, block) in to.chunks_exact_mut(inner).zip(a.chunks_exact(len * inner)) {
-            let rows = Rows {
-                start: block.as_ptr(),
-                count: len,
-                apart: inner.cast_signed(),
-                step: 1,
-                place: 0,
-                place_apart: 0,
-            };
-            // SAFETY: the block has `len` rows of `inner` elements, one for each of `to`.
-            unsafe { add_rows(fold, to, &mut nothing[..inner], rows) };
+        [outside @ .., (len, true)] => {
+            outer /= len;
+            left = outside;
+            let to = (&mut to[..outer], &mut nothing[..outer]);
+            reduce_rows_of_tile(fold, level, (a, *len), to, (spare, nothing_2));
         }
-    } else {
-        to[..a.len()].copy_from_slice(a);
-        let all = (&mut *to, &mut *nothing);
-        fold_axis::<R, F>(fold, all, (spare, nothing_2), [outer, len, inner]);
+        [outside @ .., (len, true), (kept, _)] => {
+            (outer, inner) = (outer / len / kept, *kept);
+            left = outside;
+            for (to, blocks) in to.chunks_exact_mut(inner).zip(a.chunks_exact(len * inner)) {
+                reduce_blocks(fold, level, blocks, to, (spare, nothing));
+            }
+        }
+        _ => to[..a.len()].copy_from_slice(a),
     }
-    // The results of the axes outside are left, row major.
-    let mut inner = inner;
-    for &(len, is_reduced) in extents[..last].iter().rev() {
+    // The results of the axes that are left, row major.
+    for &(len, is_reduced) in left.iter().rev() {
         outer /= len;
         if is_reduced {
             let all = (&mut *to, &mut *nothing);
             fold_axis::<R, F>(fold, all, (spare, nothing_2), [outer, len, inner]);
         } else {
             inner *= len;
+        }
+    }
+}
+
+/// Reduces rows of `len` elements, one for each of `to`.
+#[inline(always)]
+fn reduce_rows_of_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
+    fold: F,
+    level: Level,
+    (a, len): (&[R], usize),
+    to: (&mut [R], &mut [()]),
+    spare: (&mut [R], &mut [()]),
+) {
+    if len <= ROW_PART
+        && let Some(reduce) = vectors::rows_of::<R, F>(level)
+    {
+        // SAFETY: the level, which was detected, has these loops; there are so many rows.
+        unsafe { reduce(a, len, to) };
+    } else if len > LONG_ROW {
+        for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
+            *to = reduce_row(fold, row, |part| reduce_part(fold, part)).0;
+        }
+    } else {
+        reduce_rows(fold, a, len, to, spare);
+    }
+}
+
+/// Adds blocks up, each of which has an element for each of `to`.
+#[inline(always)]
+fn reduce_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
+    fold: F,
+    level: Level,
+    blocks: &[R],
+    to: &mut [R],
+    (spare, nothing): (&mut [R], &mut [()]),
+) {
+    let len = to.len();
+    let spare = &mut spare[..len];
+    let (start, ()) = fold.start();
+    for (number, part) in blocks.chunks(MOST_ROWS * len).enumerate() {
+        let sums = if number == 0 { &mut *to } else { &mut *spare };
+        sums.fill(start);
+        let rows = Rows {
+            start: part.as_ptr(),
+            count: part.len() / len,
+            apart: len.cast_signed(),
+            step: 1,
+            place: 0,
+            place_apart: 0,
+        };
+        // SAFETY: the part has so many blocks of an element for each of `sums`; the level, which was
+        // detected, has these loops.
+        unsafe {
+            match vectors::blocks_of::<R, F>(level) {
+                Some(add) => add(rows, sums),
+                None => add_rows(fold, sums, &mut nothing[..len], rows),
+            }
+        }
+        if number > 0 {
+            for i in 0..len {
+                fold.merge(&mut to[i], &mut (), (spare[i], ()));
+            }
         }
     }
 }

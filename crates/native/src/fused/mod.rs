@@ -21,7 +21,9 @@ mod program;
 mod real;
 mod room;
 mod run;
+mod shape;
 mod space;
+mod steps;
 mod tile;
 mod walk;
 

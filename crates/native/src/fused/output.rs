@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use super::program::{Kind, Output, Values};
 use super::real::{Real, Stored};
 use super::tile::Store;
-use super::walk::Place;
+use super::walk::Loops;
 use crate::level::{Level, on_level};
 
 /// Memory for `len` elements, none of which is there yet.
@@ -59,24 +59,20 @@ impl Start {
     }
 }
 
-/// A value of a tile that is written.
-pub(super) struct Storing<'a, R> {
-    pub(super) level: Level,
-    pub(super) set: u64,
-    pub(super) place: &'a Place,
-    pub(super) a: &'a [R],
-}
-
-impl<R: Real> Storing<'_, R> {
-    /// Writes it from `start` on, which must be writable at all indices of the tile, by this task
-    /// alone.
-    pub(super) fn store<E: Stored>(self, start: *mut E, stride: impl Fn(usize) -> isize) {
-        if let [only] = self.a {
-            // SAFETY: whoever makes this promises that the element is this task's own.
-            unsafe { *start = E::written(*only) };
-            return;
-        }
-        let loops = self.place.loops(self.set, stride);
-        on_level(self.level, Store { start, loops, a: self.a });
+/// Writes a tile's elements of an output from `start` on, in these loops.
+///
+/// # Safety
+/// All elements that the loops reach must be writable, by this task alone.
+pub(super) unsafe fn store<E: Stored, R: Real>(
+    level: Level,
+    start: *mut E,
+    loops: &Loops,
+    a: &[R],
+) {
+    if let [only] = a {
+        // SAFETY: the caller promises it.
+        unsafe { *start = E::written(*only) };
+        return;
     }
+    on_level(level, Store { start, loops, a });
 }

@@ -4,88 +4,19 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::chain::{self, Chain};
-use super::program::{Binary, Node, Program, Reduction, Unary};
+use super::chain;
+use super::program::{Node, Program, Reduction};
 use super::space::{Space, operands_of};
+use super::steps::{Action, Maker, Pass, Root};
 
 /// The elements of a tile: buffers of so many `f32` stay in the first cache.
 const TILE: usize = 2048;
-/// The elements of several slabs in one tile. Results of each slab must be repeated then, which pays
-/// for short ones alone.
-const TOGETHER: usize = 1024;
-/// Slabs of at most so many elements fill a tile together.
-const SHORT: usize = 128;
 /// A slab of at most so many elements is one tile, whose values are computed once.
 const MOST_WHOLE: usize = 4096;
 /// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
 const LEAST_RUN: usize = 64;
 /// This many slabs keep threads busy.
 const MANY: usize = 64;
-
-/// One step on a tile.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
-    pub(super) action: Action,
-    /// The buffers that it reads.
-    pub(super) args: SmallVec<[usize; 3]>,
-    /// The buffer that it writes.
-    pub(super) out: usize,
-    /// The axes of the tile along which its value varies.
-    pub(super) set: u64,
-    /// The places, as bits, of the buffers in `args` that hold one element for all.
-    pub(super) ones: u8,
-    /// The output that its value is.
-    pub(super) stored: Option<usize>,
-    /// Whether its value is the same in all tiles of a pass, as what is made of the results of
-    /// reductions alone often is.
-    pub(super) is_kept: bool,
-}
-
-impl Step {
-    fn new(action: Action, args: SmallVec<[usize; 3]>, set: u64) -> Self {
-        Self { action, args, out: usize::MAX, set, ones: 0, stored: None, is_kept: false }
-    }
-}
-
-/// The work of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Action {
-    /// Reads an operand.
-    Input(usize),
-    Constant(f64),
-    /// Reads the results of a reduction, or the squared deviations beside.
-    Reduced {
-        reduction: usize,
-        deviations: bool,
-    },
-    Unary(Unary),
-    Binary(Binary),
-    Select,
-    /// Several ops, one after the other.
-    Chain(Chain),
-    /// Repeats a value that varies along fewer axes.
-    Expand(u64),
-    /// Adds a tile to a reduction, if it is the first one along the axes `first`.
-    Fold {
-        reduction: usize,
-        first: u64,
-    },
-    /// Writes an output, if the tile is the first one along the axes `first`.
-    Store {
-        output: usize,
-        first: u64,
-    },
-}
-
-/// One walk through a slab.
-#[derive(Debug, Default)]
-pub(super) struct Pass {
-    /// The axes that it goes along.
-    pub(super) axes: u64,
-    pub(super) steps: Vec<Step>,
-    /// The reductions within a slab that are complete afterwards.
-    pub(super) ends: Vec<usize>,
-}
 
 /// Where the results of a reduction lie.
 #[derive(Clone, Debug)]
@@ -182,11 +113,7 @@ impl Plan {
         let (inner, slab) = (self.inner(), self.slab());
         let axes = self.space.axes.iter().enumerate().rev();
         // Results over all slabs take larger tiles: accumulators are added to once for each.
-        let wanted = match (has_sinks, slab <= SHORT) {
-            (true, _) => MOST_WHOLE,
-            (false, true) => TILE,
-            (false, false) => TOGETHER,
-        };
+        let wanted = if has_sinks { MOST_WHOLE } else { TILE };
         let mut outer = axes.clone().filter(|(i, _)| self.outer >> i & 1 == 1);
         if let Some((axis, Some(len))) = outer.next().map(|(i, axis)| (i, Some(axis.len)))
             && wanted / slab.max(1) >= 2
@@ -287,7 +214,7 @@ impl Plan {
                         None => false,
                     },
                     Action::Unary(_) | Action::Binary(_) | Action::Select | Action::Expand(_) => {
-                        step.args.iter().all(|&arg| is_kept.get(arg) == Some(&true))
+                        step.args.iter().all(|arg| is_kept.get(arg.value) == Some(&true))
                     }
                     Action::Chain(_) | Action::Fold { .. } | Action::Store { .. } => false,
                 };
@@ -303,8 +230,9 @@ impl Plan {
         let mut last = vec![0; made];
         let steps = self.passes.iter().flat_map(|pass| &pass.steps);
         for (now, step) in steps.enumerate() {
-            for &arg in step.args.iter().chain([&step.out]).filter(|&&arg| arg < made) {
-                last[arg] = now;
+            let values = step.args.iter().map(|arg| arg.value).chain([step.out]);
+            for value in values.filter(|&value| value < made) {
+                last[value] = now;
             }
         }
         let mut at = vec![0; made];
@@ -314,7 +242,8 @@ impl Plan {
             // Buffers of values that are kept from tile to tile are theirs alone.
             let mut kept: Vec<usize> = Vec::new();
             for step in &mut pass.steps {
-                let mut ended: SmallVec<[usize; 4]> = step.args.iter().copied().collect();
+                let mut ended: SmallVec<[usize; 4]> =
+                    step.args.iter().map(|arg| arg.value).collect();
                 if step.out < made {
                     let shared = if step.is_kept { None } else { free.pop() };
                     at[step.out] = shared.unwrap_or(self.buffers);
@@ -326,7 +255,7 @@ impl Plan {
                 ended.dedup();
                 let ended = ended.iter().filter(|&&value| last[value] == now);
                 free.extend(ended.map(|&value| at[value]).filter(|buffer| !kept.contains(buffer)));
-                step.args.iter_mut().for_each(|arg| *arg = at[*arg]);
+                step.args.iter_mut().for_each(|arg| arg.value = at[arg.value]);
                 step.out = at.get(step.out).copied().unwrap_or(usize::MAX);
                 now += 1;
             }
@@ -426,127 +355,4 @@ fn levels(program: &Program, facts: &Facts) -> Vec<usize> {
         levels.push(before + usize::from(counts));
     }
     levels
-}
-
-/// The purpose of a pass.
-#[derive(Clone, Copy, Debug)]
-enum Root {
-    /// A reduction, by number, of a node.
-    Reduction(usize, usize),
-    /// An output that is a node.
-    Output(usize, usize),
-}
-
-/// Makes the steps of a pass.
-struct Maker<'a> {
-    plan: &'a Plan,
-    program: &'a Program,
-    /// The values that there are: nodes, along sets of axes of the tile.
-    values: &'a mut BTreeMap<(usize, u64), usize>,
-    /// The number of values.
-    made: usize,
-    pass: Pass,
-}
-
-impl Maker<'_> {
-    /// Makes the steps that compute nodes.
-    fn values_of(&mut self, roots: &[Root]) {
-        let mut open: Vec<usize> = roots
-            .iter()
-            .map(|&root| match root {
-                Root::Reduction(_, of) | Root::Output(_, of) => of,
-            })
-            .collect();
-        let mut wanted = vec![false; self.program.nodes.len()];
-        while let Some(place) = open.pop() {
-            if wanted[place] || self.values.contains_key(&(place, self.set(place))) {
-                continue;
-            }
-            wanted[place] = true;
-            if !matches!(self.program.nodes[place], Node::Reduce(..) | Node::Deviations(_)) {
-                open.extend(operands_of(&self.program.nodes[place]).iter().map(|of| of.0));
-            }
-        }
-        for (place, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-            self.value(place);
-        }
-    }
-
-    fn set(&self, place: usize) -> u64 {
-        self.plan.space.varies[place] & self.plan.tile
-    }
-
-    fn value(&mut self, place: usize) {
-        let set = self.set(place);
-        let number = |node: usize| self.plan.space.number(node);
-        let action = match self.program.nodes[place] {
-            Node::Input(input) => Action::Input(input),
-            Node::Constant(value) => Action::Constant(value),
-            Node::Unary(op, _) => Action::Unary(op),
-            Node::Binary(op, ..) => Action::Binary(op),
-            Node::Select(..) => Action::Select,
-            Node::Reduce(..) => Action::Reduced { reduction: number(place), deviations: false },
-            Node::Deviations(of) => Action::Reduced { reduction: number(of.0), deviations: true },
-        };
-        let (mut args, mut ones) = (SmallVec::new(), 0);
-        if !matches!(action, Action::Reduced { .. }) {
-            for (n, of) in operands_of(&self.program.nodes[place]).into_iter().enumerate() {
-                let is_one = self.set(of.0) == 0 && action != Action::Select;
-                ones |= u8::from(is_one) << n;
-                args.push(self.along(of.0, if is_one { 0 } else { set }));
-            }
-        }
-        self.push(place, Step { ones, ..Step::new(action, args, set) });
-    }
-
-    fn push(&mut self, place: usize, step: Step) -> usize {
-        let out = self.made;
-        self.made += 1;
-        self.values.insert((place, step.set), out);
-        self.pass.steps.push(Step { out, ..step });
-        out
-    }
-
-    /// The value of a node that was made, along more axes.
-    fn along(&mut self, place: usize, set: u64) -> usize {
-        if let Some(&value) = self.values.get(&(place, set)) {
-            return value;
-        }
-        let own = self.set(place);
-        let narrow = self.values.get(&(place, own)).copied().unwrap_or(usize::MAX);
-        let args = SmallVec::from_slice(&[narrow]);
-        self.push(place, Step::new(Action::Expand(own), args, set))
-    }
-
-    /// Makes the step that a pass is for.
-    fn end(&mut self, root: Root) {
-        let space = &self.plan.space;
-        let (action, of, axes) = match root {
-            Root::Reduction(reduction, of) => {
-                let is_sink =
-                    self.plan.layouts[reduction].as_ref().is_some_and(|layout| layout.is_sink);
-                let axes = space.varies[of] | space.reduced(reduction);
-                let among = if is_sink { space.all() } else { self.plan.inner() };
-                if !is_sink {
-                    self.pass.ends.push(reduction);
-                }
-                (Action::Fold { reduction, first: among & !axes }, of, axes)
-            }
-            Root::Output(output, of) => {
-                let axes = space.output_axes(output);
-                (Action::Store { output, first: space.all() & !axes }, of, axes)
-            }
-        };
-        self.pass.axes |= axes;
-        let set = axes & self.plan.tile;
-        let value = self.along(of, set);
-        let args = SmallVec::from_slice(&[value]);
-        if let Action::Store { output, first: 0 } = action {
-            let makes = |step: &&mut Step| step.out == value && step.set == set;
-            if let Some(maker) = self.pass.steps.iter_mut().find(makes) {
-                maker.stored = Some(output);
-            }
-        }
-        self.pass.steps.push(Step::new(action, args, set));
-    }
 }

@@ -4,18 +4,18 @@ use std::any::TypeId;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use smallvec::SmallVec;
-
 use super::chain::{self, RunChain};
-use super::fold::{Accumulators, FoldTile, Spare, compact};
-use super::output::{Start, Storing, complete, room};
-use super::plan::{Action, Layout, Pass, Plan, Step};
+use super::fold::{Accumulators, FoldTile, Spare};
+use super::output::{Start, complete, room, store};
+use super::plan::{Layout, Plan};
 use super::program::{Id, Kind, Node, Operand, Output, Program, Reduction, with_view};
 use super::real::Real;
 use super::room::{Buffers, Room};
+use super::shape::{Reach, Shape, Shapes};
 use super::space::Space;
-use super::tile::{Apply, Choose, Combine, Expand, Load};
-use super::walk::Place;
+use super::steps::{Action, Along, Arg, Pass, Step};
+use super::tile::{self, Apply, Choose, Combine, Expand, Load};
+use super::walk::{Place, Tiles};
 use crate::error::Error;
 use crate::level::{Level, on_level};
 use crate::pool::{Pool, run_once};
@@ -183,6 +183,8 @@ struct Scratch<R> {
     /// By number of the reduction.
     accumulators: Vec<Accumulators>,
     place: Place,
+    /// The shapes of steps that were computed last, by pass.
+    shapes: Vec<Option<Shapes>>,
 }
 
 impl<R: Real> Scratch<R> {
@@ -193,6 +195,7 @@ impl<R: Real> Scratch<R> {
             spare: Spare::new(if folds { plan.capacity } else { 0 }),
             accumulators: accumulators(plan),
             place: Place::default(),
+            shapes: plan.passes.iter().map(|_| None).collect(),
         }
     }
 }
@@ -232,11 +235,11 @@ impl Run<'_> {
             let mut scratch: Scratch<R> = Scratch::new(plan);
             let mut reduced = results(plan);
             for unit in share(units, tasks, task)..share(units, tasks, task + 1) {
-                for pass in &plan.passes {
+                for (number, pass) in plan.passes.iter().enumerate() {
                     for &end in &pass.ends {
                         scratch.accumulators[end].clear();
                     }
-                    self.tiles(pass, unit, 0..self.tiles_of(pass), &mut scratch, &reduced);
+                    self.tiles(number, (unit, None), &mut scratch, &reduced);
                     finish(pass, &scratch.accumulators, &mut reduced);
                 }
             }
@@ -263,8 +266,8 @@ impl Run<'_> {
         let mut sums = accumulators(plan);
         let mut reduced: Results<R> = results(plan);
         for unit in 0..units {
-            for pass in &plan.passes {
-                let tiles = self.tiles_of(pass);
+            for (number, pass) in plan.passes.iter().enumerate() {
+                let tiles = Tiles::of(plan, pass, &mut Place::default()).count;
                 let wanted = tiles.saturating_mul(plan.capacity) / TASK;
                 let pieces = wanted.clamp(1, MOST_PIECES).min(tiles);
                 let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
@@ -272,7 +275,7 @@ impl Run<'_> {
                 run_once(pool, pieces, &|piece| {
                     let mut scratch = Scratch::new(plan);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
-                    self.tiles(pass, unit, range, &mut scratch, &reduced);
+                    self.tiles(number, (unit, Some(range)), &mut scratch, &reduced);
                     if let Ok(mut part) = parts[piece].lock() {
                         *part = Some(scratch.accumulators);
                     }
@@ -304,98 +307,68 @@ impl Run<'_> {
         outer.map(|(i, axis)| axis.len.div_ceil(self.plan.part(i))).product()
     }
 
-    /// The indices along an axis that the tiles of a pass have together, and those of one tile.
-    fn steps(&self, pass: &Pass, axis: usize) -> (usize, usize) {
-        let plan = self.plan;
-        let len = plan.space.axes[axis].len;
-        if plan.outer >> axis & 1 == 1 || pass.axes >> axis & 1 == 0 {
-            return (1, 1);
-        }
-        match plan.cut {
-            Some((cut, part)) if cut == axis => (len, part),
-            _ if plan.tile >> axis & 1 == 1 => (len, len),
-            _ => (len, 1),
-        }
-    }
-
-    fn tiles_of(&self, pass: &Pass) -> usize {
-        let counts = (0..self.plan.space.axes.len()).map(|axis| {
-            let (len, part) = self.steps(pass, axis);
-            len.div_ceil(part)
-        });
-        counts.product()
-    }
-
-    /// Runs a pass over some tiles of a slab.
+    /// Runs a pass over some tiles of a slab, or over all.
     fn tiles<R: Real>(
         &self,
-        pass: &Pass,
-        unit: usize,
-        tiles: Range<usize>,
+        pass: usize,
+        (unit, range): (usize, Option<Range<usize>>),
         scratch: &mut Scratch<R>,
         reduced: &Results<R>,
     ) {
-        let axes = self.plan.space.axes.len();
-        scratch.place.from.resize(axes, 0);
-        scratch.place.extent.resize(axes, 1);
-        // The extents of the tile before.
-        let mut before = SmallVec::<[usize; 8]>::new();
-        for tile in tiles {
-            let (mut left, mut left_unit) = (tile, unit);
-            for axis in (0..axes).rev() {
-                let is_outer = self.plan.outer >> axis & 1 == 1;
-                let (len, part, left) = if is_outer {
-                    (self.plan.space.axes[axis].len, self.plan.part(axis), &mut left_unit)
-                } else {
-                    let (len, part) = self.steps(pass, axis);
-                    (len, part, &mut left)
-                };
-                let mut from = 0;
-                if part < len {
-                    let count = len.div_ceil(part);
-                    from = *left % count * part;
-                    *left /= count;
-                }
-                scratch.place.from[axis] = from;
-                scratch.place.extent[axis] = part.min(len - from);
-            }
-            let is_alike = before == scratch.place.extent;
-            for step in &pass.steps {
-                if !(is_alike && step.is_kept) {
-                    self.step(step, scratch, reduced);
+        let plan = self.plan;
+        let Some(steps) = plan.passes.get(pass) else { return };
+        let tiles = Tiles::of(plan, steps, &mut scratch.place);
+        let mut shapes = std::mem::take(&mut scratch.shapes[pass]);
+        let range = range.unwrap_or(0..tiles.count);
+        let first = range.start;
+        for tile in range {
+            tiles.go(unit, tile, &mut scratch.place);
+            let known = shapes.take().filter(|shapes| shapes.are_for(&scratch.place));
+            let has_kept = known.is_some() && tile > first;
+            let known = known.unwrap_or_else(|| Shapes::of(plan, steps, &scratch.place));
+            for (step, shape) in steps.steps.iter().zip(&known.steps) {
+                if !(has_kept && step.is_kept) {
+                    self.step(step, shape, scratch, reduced);
                 }
             }
-            if !is_alike {
-                before.clone_from(&scratch.place.extent);
-            }
+            shapes = Some(known);
         }
+        scratch.shapes[pass] = shapes;
     }
 
-    fn step<R: Real>(&self, step: &Step, scratch: &mut Scratch<R>, reduced: &Results<R>) {
-        let Scratch { buffers, spare, accumulators, place } = scratch;
-        let len = place.size(step.set);
-        match step.action {
-            Action::Fold { reduction, first } if place.is_first(first) => {
-                let Some(&arg) = step.args.first() else { return };
-                let a = buffers.value(arg, len);
-                self.fold(step.set, reduction, (a, place), &mut accumulators[reduction], spare);
+    fn step<R: Real>(
+        &self,
+        step: &Step,
+        shape: &Shape,
+        scratch: &mut Scratch<R>,
+        reduced: &Results<R>,
+    ) {
+        let Scratch { buffers, spare, accumulators, place, .. } = scratch;
+        match (step.action, &shape.from, &shape.to) {
+            (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
+                let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
+                let (a, level) = (buffers.value(arg.value, shape.len), self.level);
+                let (at, loops) = (to.offset(place), &to.loops);
+                let to = &mut accumulators[reduction];
+                on_level(level, FoldTile { a, shape: fold, at, loops, to, spare, level });
             }
-            Action::Store { output, first } if place.is_first(first) => {
-                let Some(&arg) = step.args.first() else { return };
-                let is_there = buffers.elsewhere[arg].is_some()
-                    && buffers.elsewhere[arg] == self.lies_in_output(step.set, output, place);
+            (Action::Store { output, first }, _, Some(to)) if place.is_first(first) => {
+                let Some(&Arg { value, .. }) = step.args.first() else { return };
+                let is_there = buffers.elsewhere[value].is_some()
+                    && buffers.elsewhere[value] == self.lies_in_output(output, to, place);
                 if !is_there {
-                    self.store(step.set, output, buffers.value(arg, len), place);
+                    self.store(output, to, buffers.value(value, shape.len), place);
                 }
             }
-            Action::Fold { .. } | Action::Store { .. } => {}
-            Action::Input(input) => {
-                buffers.elsewhere[step.out] = self.lies_in_input(step.set, input, place);
+            (Action::Fold { .. } | Action::Store { .. }, ..) => {}
+            (Action::Input(input), Some(from), _) => {
+                buffers.elsewhere[step.out] = self.lies_in_input(input, from, place);
                 if buffers.elsewhere[step.out].is_none() {
-                    self.load(step.set, input, place, buffers.rooms[step.out].first_mut(len));
+                    let out = buffers.rooms[step.out].first_mut(shape.len);
+                    self.load(input, from, place, out);
                 }
             }
-            _ => self.write(step, buffers, place, reduced),
+            _ => self.write(step, shape, buffers, place, reduced),
         }
     }
 
@@ -403,40 +376,51 @@ impl Run<'_> {
     fn write<R: Real>(
         &self,
         step: &Step,
+        shape: &Shape,
         buffers: &mut Buffers<R>,
         place: &Place,
         reduced: &Results<R>,
     ) {
-        let len = place.size(step.set);
         // No step reads the buffer that it writes.
         buffers.elsewhere[step.out] = None;
-        let output: Option<*const R> =
-            step.stored.and_then(|output| self.lies_in_output(step.set, output, place));
+        let output: Option<*const R> = match (step.stored, &shape.to) {
+            (Some(output), Some(to)) => self.lies_in_output(output, to, place),
+            _ => None,
+        };
         if let Some(at) = output {
             // SAFETY: these are the tile's elements of an output, which this task alone writes.
-            let out = unsafe { std::slice::from_raw_parts_mut(at.cast_mut(), len) };
-            self.compute(step, buffers, place, reduced, out);
+            let out = unsafe { std::slice::from_raw_parts_mut(at.cast_mut(), shape.len) };
+            self.compute(step, shape, (buffers, place, reduced), out);
             buffers.elsewhere[step.out] = output;
             return;
         }
         let mut room = std::mem::replace(&mut buffers.rooms[step.out], Room::EMPTY);
-        self.compute(step, buffers, place, reduced, room.first_mut(len));
+        self.compute(step, shape, (buffers, place, reduced), room.first_mut(shape.len));
         buffers.rooms[step.out] = room;
     }
 
     /// Returns where a tile's elements of an operand lie, if they lie side by side in the type that
     /// is computed in.
-    fn lies_in_input<R: Real>(&self, set: u64, input: usize, place: &Place) -> Option<*const R> {
-        let stride = |axis: usize| self.plan.space.axes[axis].inputs[input];
-        with_view!(&self.operands[input], view => lies_in(view.origin(), set, stride, place))
+    fn lies_in_input<R: Real>(
+        &self,
+        input: usize,
+        reach: &Reach,
+        place: &Place,
+    ) -> Option<*const R> {
+        let operand = self.operands.get(input)?;
+        with_view!(operand, view => lies_at(view.origin(), reach, place))
     }
 
     /// The same for an output.
-    fn lies_in_output<R: Real>(&self, set: u64, output: usize, place: &Place) -> Option<*const R> {
-        let stride = |axis: usize| self.plan.space.axes[axis].outputs[output].unwrap_or(0);
+    fn lies_in_output<R: Real>(
+        &self,
+        output: usize,
+        reach: &Reach,
+        place: &Place,
+    ) -> Option<*const R> {
         match self.outputs[output] {
-            Start::F32(start) => lies_in(start.cast_const(), set, stride, place),
-            Start::F64(start) => lies_in(start.cast_const(), set, stride, place),
+            Start::F32(start) => lies_at(start.cast_const(), reach, place),
+            Start::F64(start) => lies_at(start.cast_const(), reach, place),
             Start::Bf16(_) | Start::F16(_) | Start::Bool(_) => None,
         }
     }
@@ -445,63 +429,55 @@ impl Run<'_> {
     fn compute<R: Real>(
         &self,
         step: &Step,
-        buffers: &Buffers<R>,
-        place: &Place,
-        reduced: &Results<R>,
+        shape: &Shape,
+        (buffers, place, reduced): (&Buffers<R>, &Place, &Results<R>),
         out: &mut [R],
     ) {
-        let level = self.level;
-        let len = out.len();
-        let arg =
-            |n: usize, len: usize| step.args.get(n).map_or(&[][..], |&arg| buffers.value(arg, len));
-        let one = |n: usize| arg(n, if step.ones >> n & 1 == 1 { 1 } else { len });
+        let (level, row) = (self.level, shape.row);
+        let all = |n: usize| match (step.args.get(n), shape.args.get(n)) {
+            (Some(arg), Some(&len)) => buffers.value(arg.value, len),
+            _ => &[],
+        };
+        let operand = |n: usize| {
+            let along = step.args.get(n).map_or(Along::One, |arg| arg.along);
+            tile::Operand::new(all(n), along, row)
+        };
         match step.action {
             Action::Constant(value) => out.fill(R::from_f64(value)),
             Action::Reduced { reduction, deviations } => {
-                let Some(layout) = &self.plan.layouts[reduction] else { return };
-                let from = &reduced[reduction][usize::from(deviations)];
-                let at = self.offset(place, layout);
+                let Some(from) = &shape.from else { return };
+                let at = from.offset(place).cast_unsigned();
+                let a = &reduced[reduction][usize::from(deviations)][at..];
                 if let [only] = out {
-                    *only = from[at];
+                    *only = a[0];
                     return;
                 }
-                let stride = |axis: usize| layout.strides[axis].cast_signed();
-                let loops = place.loops(step.set, stride);
-                on_level(level, Expand { a: &from[at..], loops, out });
+                on_level(level, Expand { a, loops: &from.loops, out });
             }
-            Action::Unary(op) => on_level(level, Apply { op, a: arg(0, len), out }),
-            Action::Binary(op) => on_level(level, Combine { op, a: one(0), b: one(1), out }),
+            Action::Unary(op) => on_level(level, Apply { op, a: all(0), out }),
+            Action::Binary(op) => {
+                let (a, b) = (operand(0), operand(1));
+                on_level(level, Combine { op, a, b, row, out });
+            }
             Action::Chain(chain) => {
                 let missing = chain::missing();
-                let operands = chain.operands(one, &missing);
-                on_level(level, RunChain { x: arg(0, len), operands, out });
+                let operands = chain.operands(operand, &missing);
+                on_level(level, RunChain { x: all(0), operands, row, out });
             }
             Action::Select => {
-                let (condition, on_true, on_false) = (arg(0, len), arg(1, len), arg(2, len));
+                let (condition, on_true, on_false) = (all(0), all(1), all(2));
                 on_level(level, Choose { condition, on_true, on_false, out });
             }
-            Action::Expand(from) => {
-                let strides = compact(place, from);
-                let loops = place.loops(step.set, |axis| strides[axis]);
-                on_level(level, Expand { a: arg(0, place.size(from)), loops, out });
+            Action::Expand(_) => {
+                let Some(loops) = &shape.repeated else { return };
+                on_level(level, Expand { a: all(0), loops, out });
             }
             Action::Input(_) | Action::Fold { .. } | Action::Store { .. } => {}
         }
     }
 
-    /// The place of a tile's first result among those of a reduction.
-    fn offset(&self, place: &Place, layout: &Layout) -> usize {
-        let counts = |axis: usize| layout.is_sink || self.plan.outer >> axis & 1 == 0;
-        let axes = place.from.iter().zip(&layout.strides).enumerate();
-        axes.filter(|(axis, _)| counts(*axis)).map(|(_, (from, stride))| from * stride).sum()
-    }
-
-    fn load<R: Real>(&self, set: u64, input: usize, place: &Place, out: &mut [R]) {
-        let stride = |axis: usize| self.plan.space.axes[axis].inputs[input];
-        let offset = (0..place.from.len()).fold(0isize, |sum, axis| {
-            sum.wrapping_add(place.from[axis].cast_signed().wrapping_mul(stride(axis)))
-        });
-        let loops = place.loops(set, stride);
+    fn load<R: Real>(&self, input: usize, from: &Reach, place: &Place, out: &mut [R]) {
+        let (offset, loops) = (from.offset(place), &from.loops);
         // The indices of a tile are indices of the view, whose elements all lie within its data.
         with_view!(&self.operands[input], view => {
             let start = view.origin().wrapping_offset(offset);
@@ -509,60 +485,30 @@ impl Run<'_> {
         });
     }
 
-    fn store<R: Real>(&self, set: u64, output: usize, a: &[R], place: &Place) {
-        let stride = |axis: usize| self.plan.space.axes[axis].outputs[output].unwrap_or(0);
-        let offset = (0..place.from.len()).fold(0isize, |sum, axis| {
-            sum.wrapping_add(place.from[axis].cast_signed().wrapping_mul(stride(axis)))
-        });
-        // The indices of a tile are indices of the output, which no other tile has.
-        let at = Storing { level: self.level, set, place, a };
-        match self.outputs[output] {
-            Start::F32(start) => at.store(start.wrapping_offset(offset), stride),
-            Start::F64(start) => at.store(start.wrapping_offset(offset), stride),
-            Start::Bf16(start) => at.store(start.wrapping_offset(offset), stride),
-            Start::F16(start) => at.store(start.wrapping_offset(offset), stride),
-            Start::Bool(start) => at.store(start.wrapping_offset(offset), stride),
+    fn store<R: Real>(&self, output: usize, to: &Reach, a: &[R], place: &Place) {
+        let (offset, loops, level) = (to.offset(place), &to.loops, self.level);
+        // SAFETY: the indices of a tile are indices of the output, which no other tile has.
+        unsafe {
+            match self.outputs[output] {
+                Start::F32(start) => store(level, start.wrapping_offset(offset), loops, a),
+                Start::F64(start) => store(level, start.wrapping_offset(offset), loops, a),
+                Start::Bf16(start) => store(level, start.wrapping_offset(offset), loops, a),
+                Start::F16(start) => store(level, start.wrapping_offset(offset), loops, a),
+                Start::Bool(start) => store(level, start.wrapping_offset(offset), loops, a),
+            }
         }
-    }
-
-    fn fold<R: Real>(
-        &self,
-        axes: u64,
-        reduction: usize,
-        (a, place): (&[R], &Place),
-        to: &mut Accumulators,
-        spare: &mut Spare<R>,
-    ) {
-        let Some(layout) = &self.plan.layouts[reduction] else { return };
-        let reduced = self.plan.space.reduced(reduction);
-        let loops = place.loops(axes & !reduced, |axis| layout.strides[axis].cast_signed());
-        let at = self.offset(place, layout).cast_signed();
-        let level = self.level;
-        on_level(level, FoldTile { a, place, axes, reduced, at, loops, to, spare, level });
     }
 }
 
 /// Returns the place of a tile's first element in an array, if its elements lie side by side there
 /// and are of the type `R`.
-fn lies_in<E: 'static, R: 'static>(
+fn lies_at<E: 'static, R: 'static>(
     start: *const E,
-    set: u64,
-    stride: impl Fn(usize) -> isize + Copy,
+    reach: &Reach,
     place: &Place,
 ) -> Option<*const R> {
-    let mut beside = 1isize;
-    let mut offset = 0isize;
-    for axis in (0..place.from.len()).rev() {
-        offset = offset.wrapping_add(place.from[axis].cast_signed().wrapping_mul(stride(axis)));
-        let extent = place.extent[axis];
-        if set >> axis & 1 == 1 && extent > 1 {
-            if stride(axis) != beside {
-                return None;
-            }
-            beside = beside.wrapping_mul(extent.cast_signed());
-        }
-    }
-    (TypeId::of::<E>() == TypeId::of::<R>()).then(|| start.wrapping_offset(offset).cast())
+    let is_there = reach.is_dense && TypeId::of::<E>() == TypeId::of::<R>();
+    is_there.then(|| start.wrapping_offset(reach.offset(place)).cast())
 }
 
 fn finish<R: Real>(pass: &Pass, accumulators: &[Accumulators], reduced: &mut Results<R>) {

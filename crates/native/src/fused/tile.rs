@@ -8,6 +8,7 @@
 
 use super::program::{Binary, Unary};
 use super::real::{Real, Stored, narrowed_bf16};
+use super::steps::Along;
 use super::walk::Loops;
 use crate::elements::Number;
 use crate::level::Task;
@@ -42,18 +43,57 @@ impl<R: Real> Task for Apply<'_, R> {
     }
 }
 
-/// An op of two values, for each element; a value of one element is used for all.
+/// An operand of an op that goes over rows.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a, R> {
+    data: &'a [R],
+    /// How far apart what two rows have is.
+    apart: usize,
+    has_rows: bool,
+}
+
+impl<'a, R> Operand<'a, R> {
+    /// One element for all.
+    pub(super) fn one(element: &'a R) -> Self {
+        Self::new(std::slice::from_ref(element), Along::One, 1)
+    }
+
+    pub(super) fn new(data: &'a [R], along: Along, row: usize) -> Self {
+        let apart = match along {
+            Along::All => row,
+            Along::Rows => 1,
+            Along::Row | Along::One => 0,
+        };
+        Self { data, apart, has_rows: matches!(along, Along::All | Along::Row) }
+    }
+
+    /// Checks whether it has an element for each of a row.
+    pub(super) fn has_rows(&self) -> bool {
+        self.has_rows
+    }
+
+    /// The elements for a row, which are one or as many as the row has.
+    #[inline(always)]
+    pub(super) fn part(&self, row: usize, len: usize) -> &'a [R] {
+        &self.data[row * self.apart..][..len]
+    }
+}
+
+/// An op of two values, for each element of rows.
 pub(super) struct Combine<'a, R> {
     pub(super) op: Binary,
-    pub(super) a: &'a [R],
-    pub(super) b: &'a [R],
+    pub(super) a: Operand<'a, R>,
+    pub(super) b: Operand<'a, R>,
+    /// The elements of a row.
+    pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
 
 impl<R: Real> Task for Combine<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Self { op, a, b, out } = self;
+        let Self { op, a, b, row, out } = self;
+        let out = (out, row);
         match op {
             Binary::Add => zip(a, b, out, |x, y| x + y),
             Binary::Subtract => zip(a, b, out, |x, y| x - y),
@@ -105,25 +145,38 @@ fn map<R: Real>(a: &[R], out: &mut [R], f: impl Fn(R) -> R) {
 }
 
 #[inline(always)]
-fn zip<R: Real>(a: &[R], b: &[R], out: &mut [R], f: impl Fn(R, R) -> R) {
-    let n = out.len();
-    let out = &mut out[..n];
-    match (a, b) {
-        (&[x], b) if b.len() == n => {
-            for i in 0..n {
-                out[i] = f(x, b[i]);
+fn zip<R: Real>(
+    a: Operand<'_, R>,
+    b: Operand<'_, R>,
+    (out, len): (&mut [R], usize),
+    f: impl Fn(R, R) -> R,
+) {
+    for row in 0..out.len() / len {
+        let out = &mut out[row * len..][..len];
+        match (a.has_rows, b.has_rows) {
+            (true, true) => {
+                let (a, b) = (a.part(row, len), b.part(row, len));
+                for i in 0..len {
+                    out[i] = f(a[i], b[i]);
+                }
             }
-        }
-        (a, &[y]) => {
-            let a = &a[..n];
-            for i in 0..n {
-                out[i] = f(a[i], y);
+            (true, false) => {
+                let (a, y) = (a.part(row, len), b.part(row, 1)[0]);
+                for i in 0..len {
+                    out[i] = f(a[i], y);
+                }
             }
-        }
-        (a, b) => {
-            let (a, b) = (&a[..n], &b[..n]);
-            for i in 0..n {
-                out[i] = f(a[i], b[i]);
+            (false, true) => {
+                let (x, b) = (a.part(row, 1)[0], b.part(row, len));
+                for i in 0..len {
+                    out[i] = f(x, b[i]);
+                }
+            }
+            (false, false) => {
+                let both = f(a.part(row, 1)[0], b.part(row, 1)[0]);
+                for i in 0..len {
+                    out[i] = both;
+                }
             }
         }
     }
@@ -133,7 +186,7 @@ fn zip<R: Real>(a: &[R], b: &[R], out: &mut [R], f: impl Fn(R, R) -> R) {
 pub(super) struct Load<'a, E, R> {
     /// The first element of the tile; all that `loops` reach must be readable.
     pub(super) start: *const E,
-    pub(super) loops: Loops,
+    pub(super) loops: &'a Loops,
     pub(super) out: &'a mut [R],
 }
 
@@ -176,7 +229,7 @@ impl<E: Stored, R: Real> Task for Load<'_, E, R> {
 pub(super) struct Store<'a, E, R> {
     /// The first element of the tile; all that `loops` reach must be writable, by this task alone.
     pub(super) start: *mut E,
-    pub(super) loops: Loops,
+    pub(super) loops: &'a Loops,
     pub(super) a: &'a [R],
 }
 
@@ -209,7 +262,7 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
 /// with distances of 0.
 pub(super) struct Expand<'a, R> {
     pub(super) a: &'a [R],
-    pub(super) loops: Loops,
+    pub(super) loops: &'a Loops,
     pub(super) out: &'a mut [R],
 }
 

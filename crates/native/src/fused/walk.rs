@@ -2,6 +2,9 @@
 
 use smallvec::SmallVec;
 
+use super::plan::Plan;
+use super::steps::Pass;
+
 /// Where a tile lies: for each axis its first index, and the number of its indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
@@ -42,6 +45,77 @@ impl Place {
     }
 }
 
+/// The distances in a tile of a value that varies along a set of axes; 0 along others.
+pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
+    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, place.extent.len());
+    let mut stride = 1isize;
+    for (axis, &extent) in place.extent.iter().enumerate().rev() {
+        if set >> axis & 1 == 1 {
+            strides[axis] = stride;
+            stride = stride.wrapping_mul(extent.cast_signed());
+        }
+    }
+    strides
+}
+
+/// The tiles of a pass over a slab.
+#[derive(Debug)]
+pub(super) struct Tiles {
+    /// The axes of which a tile has some indices only, from the innermost one.
+    cuts: SmallVec<[Cut; 8]>,
+    pub(super) count: usize,
+}
+
+/// An axis that is cut into parts.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    axis: usize,
+    /// The indices of all parts, and those of one.
+    len: usize,
+    part: usize,
+    /// Whether the parts are those of slabs, else those of tiles.
+    is_outer: bool,
+}
+
+impl Tiles {
+    /// The tiles of a pass, at the first of which `place` then is.
+    pub(super) fn of(plan: &Plan, pass: &Pass, place: &mut Place) -> Self {
+        let mut tiles = Self { cuts: SmallVec::new(), count: 1 };
+        place.from = SmallVec::from_elem(0, plan.space.axes.len());
+        place.extent = SmallVec::from_elem(1, plan.space.axes.len());
+        for (axis, along) in plan.space.axes.iter().enumerate().rev() {
+            let is_outer = plan.outer >> axis & 1 == 1;
+            let is_tile = plan.tile >> axis & 1 == 1;
+            let (len, part) = match plan.cut {
+                _ if is_outer => (along.len, plan.part(axis)),
+                _ if pass.axes >> axis & 1 == 0 => (1, 1),
+                Some((cut, part)) if cut == axis => (along.len, part),
+                _ => (along.len, if is_tile { along.len } else { 1 }),
+            };
+            place.extent[axis] = part;
+            if part < len {
+                tiles.cuts.push(Cut { axis, len, part, is_outer });
+            }
+            if !is_outer {
+                tiles.count *= len.div_ceil(part);
+            }
+        }
+        tiles
+    }
+
+    /// Goes to a tile of a slab.
+    pub(super) fn go(&self, mut slab: usize, mut tile: usize, place: &mut Place) {
+        for &Cut { axis, len, part, is_outer } in &self.cuts {
+            let left = if is_outer { &mut slab } else { &mut tile };
+            let count = len.div_ceil(part);
+            let from = *left % count * part;
+            *left /= count;
+            place.from[axis] = from;
+            place.extent[axis] = part.min(len - from);
+        }
+    }
+}
+
 /// Nested loops over an array, whose elements lie one after the other in a tile.
 #[derive(Clone, Debug)]
 pub(super) struct Loops {
@@ -54,6 +128,11 @@ pub(super) struct Loops {
 }
 
 impl Loops {
+    /// Checks whether the elements lie side by side, in the order of the tile.
+    pub(super) fn is_dense(&self) -> bool {
+        self.around.is_empty() && (self.stride == 1 || self.len == 1)
+    }
+
     /// The runs of the innermost loop: the places of the first element in the tile and in the array.
     #[inline(always)]
     pub(super) fn runs(&self) -> Runs<'_> {

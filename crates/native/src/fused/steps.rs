@@ -1,0 +1,274 @@
+//! The steps of a program's passes over tiles.
+
+use std::collections::BTreeMap;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::chain::Chain;
+use super::plan::Plan;
+use super::program::{Binary, Node, Program, Unary};
+use super::space::operands_of;
+
+/// Operands are repeated in loops over rows if these have at least so many elements, else in memory.
+const LEAST_ROW: usize = 32;
+
+/// One step on a tile.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) action: Action,
+    /// The values that it reads.
+    pub(super) args: SmallVec<[Arg; 3]>,
+    /// The buffer that it writes.
+    pub(super) out: usize,
+    /// The axes of the tile along which its value varies.
+    pub(super) set: u64,
+    /// The innermost axes of `set` that a row of the value has, where operands are the same in all
+    /// rows or have one element for each; else all of them.
+    pub(super) row: u64,
+    /// The output that its value is.
+    pub(super) stored: Option<usize>,
+    /// Whether its value is the same in all tiles of a pass, as what is made of the results of
+    /// reductions alone often is.
+    pub(super) is_kept: bool,
+}
+
+impl Step {
+    fn new(action: Action, args: SmallVec<[Arg; 3]>, set: u64) -> Self {
+        Self { action, args, out: usize::MAX, set, row: set, stored: None, is_kept: false }
+    }
+}
+
+/// A value that a step reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Arg {
+    /// Its buffer.
+    pub(super) value: usize,
+    pub(super) along: Along,
+}
+
+/// How an operand of an elementwise op varies over the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Along {
+    /// It has an element for each.
+    All,
+    /// It has the elements of one row, for all rows.
+    Row,
+    /// It has one element for each row.
+    Rows,
+    /// It has one element for all.
+    One,
+}
+
+impl Along {
+    /// The elements of an operand of a value of `len` elements in rows of `row`.
+    pub(super) fn len(self, len: usize, row: usize) -> usize {
+        match self {
+            Self::All => len,
+            Self::Row => row,
+            Self::Rows => len / row.max(1),
+            Self::One => 1,
+        }
+    }
+
+    /// Returns how a value along the axes `own` varies over one along the axes `set`, and the axes
+    /// of a row; `None` if it has neither a row nor an element for each row.
+    fn of(own: u64, set: u64) -> Option<(Self, u64)> {
+        let others = set & !own;
+        match (own, others) {
+            (_, 0) => Some((Self::All, set)),
+            (0, _) => Some((Self::One, set)),
+            _ if is_within(own, others) => Some((Self::Row, own)),
+            _ if is_within(others, own) => Some((Self::Rows, others)),
+            _ => None,
+        }
+    }
+}
+
+/// Checks whether all axes of a set lie within those of another one. Axes are numbered from the
+/// outermost one.
+fn is_within(set: u64, other: u64) -> bool {
+    set.trailing_zeros() >= u64::BITS - other.leading_zeros()
+}
+
+/// The work of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Action {
+    /// Reads an operand.
+    Input(usize),
+    Constant(f64),
+    /// Reads the results of a reduction, or the squared deviations beside.
+    Reduced {
+        reduction: usize,
+        deviations: bool,
+    },
+    Unary(Unary),
+    Binary(Binary),
+    Select,
+    /// Several ops, one after the other.
+    Chain(Chain),
+    /// Repeats a value that varies along fewer axes.
+    Expand(u64),
+    /// Adds a tile to a reduction, if it is the first one along the axes `first`.
+    Fold {
+        reduction: usize,
+        first: u64,
+    },
+    /// Writes an output, if the tile is the first one along the axes `first`.
+    Store {
+        output: usize,
+        first: u64,
+    },
+}
+
+/// One walk through a slab.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// The axes that it goes along.
+    pub(super) axes: u64,
+    pub(super) steps: Vec<Step>,
+    /// The reductions within a slab that are complete afterwards.
+    pub(super) ends: Vec<usize>,
+}
+
+/// The purpose of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Root {
+    /// A reduction, by number, of a node.
+    Reduction(usize, usize),
+    /// An output that is a node.
+    Output(usize, usize),
+}
+
+/// Makes the steps of a pass.
+pub(super) struct Maker<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) program: &'a Program,
+    /// The values that there are: nodes, along sets of axes of the tile.
+    pub(super) values: &'a mut BTreeMap<(usize, u64), usize>,
+    /// The number of values.
+    pub(super) made: usize,
+    pub(super) pass: Pass,
+}
+
+impl Maker<'_> {
+    /// Makes the steps that compute nodes.
+    pub(super) fn values_of(&mut self, roots: &[Root]) {
+        let mut open: Vec<usize> = roots
+            .iter()
+            .map(|&root| match root {
+                Root::Reduction(_, of) | Root::Output(_, of) => of,
+            })
+            .collect();
+        let mut wanted = vec![false; self.program.nodes.len()];
+        while let Some(place) = open.pop() {
+            if wanted[place] || self.values.contains_key(&(place, self.set(place))) {
+                continue;
+            }
+            wanted[place] = true;
+            if !matches!(self.program.nodes[place], Node::Reduce(..) | Node::Deviations(_)) {
+                open.extend(operands_of(&self.program.nodes[place]).iter().map(|of| of.0));
+            }
+        }
+        for (place, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            self.value(place);
+        }
+    }
+
+    fn set(&self, place: usize) -> u64 {
+        self.plan.space.varies[place] & self.plan.tile
+    }
+
+    fn value(&mut self, place: usize) {
+        let set = self.set(place);
+        let number = |node: usize| self.plan.space.number(node);
+        let action = match self.program.nodes[place] {
+            Node::Input(input) => Action::Input(input),
+            Node::Constant(value) => Action::Constant(value),
+            Node::Unary(op, _) => Action::Unary(op),
+            Node::Binary(op, ..) => Action::Binary(op),
+            Node::Select(..) => Action::Select,
+            Node::Reduce(..) => Action::Reduced { reduction: number(place), deviations: false },
+            Node::Deviations(of) => Action::Reduced { reduction: number(of.0), deviations: true },
+        };
+        let (mut args, mut row) = (SmallVec::new(), set);
+        if !matches!(action, Action::Reduced { .. }) {
+            for of in operands_of(&self.program.nodes[place]) {
+                let may_repeat = matches!(action, Action::Binary(_));
+                let own = if may_repeat { self.repeated(of.0, set) } else { set };
+                let (mut along, part) = Along::of(own, set).unwrap_or((Along::All, set));
+                // The rows of both operands are the same ones.
+                let splits = matches!(along, Along::Row | Along::Rows);
+                let is_long = self.plan.space.size(part) >= LEAST_ROW;
+                if splits && is_long && (row == set || row == part) {
+                    row = part;
+                } else if splits {
+                    along = Along::All;
+                }
+                let own = if along == Along::All { set } else { own };
+                args.push(Arg { value: self.along(of.0, own), along });
+            }
+        }
+        self.push(place, Step { row, ..Step::new(action, args, set) });
+    }
+
+    /// The axes along which an operand must have elements if a step along `set` repeats it by rows:
+    /// its own ones, or with them those within.
+    fn repeated(&self, place: usize, set: u64) -> u64 {
+        let own = self.set(place);
+        if Along::of(own, set).is_some() {
+            return own;
+        }
+        set & (u64::MAX << own.trailing_zeros())
+    }
+
+    fn push(&mut self, place: usize, step: Step) -> usize {
+        let out = self.made;
+        self.made += 1;
+        self.values.insert((place, step.set), out);
+        self.pass.steps.push(Step { out, ..step });
+        out
+    }
+
+    /// The value of a node that was made, along more axes.
+    fn along(&mut self, place: usize, set: u64) -> usize {
+        if let Some(&value) = self.values.get(&(place, set)) {
+            return value;
+        }
+        let own = self.set(place);
+        let narrow = self.values.get(&(place, own)).copied().unwrap_or(usize::MAX);
+        let args = smallvec![Arg { value: narrow, along: Along::One }];
+        self.push(place, Step::new(Action::Expand(own), args, set))
+    }
+
+    /// Makes the step that a pass is for.
+    pub(super) fn end(&mut self, root: Root) {
+        let space = &self.plan.space;
+        let (action, of, axes) = match root {
+            Root::Reduction(reduction, of) => {
+                let is_sink =
+                    self.plan.layouts[reduction].as_ref().is_some_and(|layout| layout.is_sink);
+                let axes = space.varies[of] | space.reduced(reduction);
+                let among = if is_sink { space.all() } else { self.plan.inner() };
+                if !is_sink {
+                    self.pass.ends.push(reduction);
+                }
+                (Action::Fold { reduction, first: among & !axes }, of, axes)
+            }
+            Root::Output(output, of) => {
+                let axes = space.output_axes(output);
+                (Action::Store { output, first: space.all() & !axes }, of, axes)
+            }
+        };
+        self.pass.axes |= axes;
+        let set = axes & self.plan.tile;
+        let value = self.along(of, set);
+        let args = smallvec![Arg { value, along: Along::All }];
+        if let Action::Store { output, first: 0 } = action {
+            let makes = |step: &&mut Step| step.out == value && step.set == set;
+            if let Some(maker) = self.pass.steps.iter_mut().find(makes) {
+                maker.stored = Some(output);
+            }
+        }
+        self.pass.steps.push(Step::new(action, args, set));
+    }
+}
