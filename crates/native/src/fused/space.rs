@@ -50,7 +50,10 @@ impl Space {
         let nodes = program.nodes.iter().enumerate();
         let reductions: Vec<usize> =
             nodes.filter(|(_, n)| matches!(n, Node::Reduce(..))).map(|(i, _)| i).collect();
+        let needed = needed(program);
         let mut all = axes(program, operands, &reductions)?;
+        let idle = idle(program, operands, &needed);
+        all.retain(|(dim, _)| idle >> dim & 1 == 0);
         sort(&mut all, operands);
         let mut dims = vec![None; program.dims.len()];
         let mut merged: Vec<Axis> = Vec::new();
@@ -72,10 +75,8 @@ impl Space {
         for place in dims.iter_mut().flatten() {
             place.0 = merged.len() - 1 - place.0;
         }
-        let mut space =
-            Self { axes: merged, dims, reductions, varies: Vec::new(), needed: Vec::new() };
+        let mut space = Self { axes: merged, dims, reductions, varies: Vec::new(), needed };
         space.varies(program);
-        space.needs(program);
         for (number, output) in program.outputs.iter().enumerate() {
             if space.varies[output.of.0] & !space.output_axes(number) != 0 {
                 return Err(Error::Dropped(number));
@@ -132,20 +133,40 @@ impl Space {
             self.varies.push(varies);
         }
     }
+}
 
-    fn needs(&mut self, program: &Program) {
-        self.needed = vec![false; program.nodes.len()];
-        for output in &program.outputs {
-            self.needed[output.of.0] = true;
-        }
-        for place in (0..program.nodes.len()).rev() {
-            if self.needed[place] {
-                for of in operands_of(&program.nodes[place]) {
-                    self.needed[of.0] = true;
-                }
+/// For each node whether an output needs it.
+fn needed(program: &Program) -> Vec<bool> {
+    let mut needed = vec![false; program.nodes.len()];
+    for output in &program.outputs {
+        needed[output.of.0] = true;
+    }
+    for place in (0..program.nodes.len()).rev() {
+        if needed[place] {
+            for of in operands_of(&program.nodes[place]) {
+                needed[of.0] = true;
             }
         }
     }
+    needed
+}
+
+/// The dims that change nothing, as bits: no output has them, and nothing that is needed varies or is
+/// reduced along them.
+fn idle(program: &Program, operands: &[Operand<'_>], needed: &[bool]) -> u64 {
+    let of = |is: &dyn Fn(usize) -> bool| {
+        (0..program.dims.len()).fold(0u64, |set, dim| set | u64::from(is(dim)) << dim)
+    };
+    let busy =
+        program.nodes.iter().zip(needed).filter(|(_, is)| **is).map(|(node, _)| match node {
+            Node::Input(input) => operands.get(*input).map_or(0, |operand| {
+                of(&|dim| operand.strides().get(dim).is_some_and(|&stride| stride != 0))
+            }),
+            Node::Reduce(_, _, axes) => *axes,
+            _ => 0,
+        });
+    let busy = busy.fold(0, |all, set| all | set);
+    program.outputs.iter().fold(!busy, |idle, output| idle & output.dropped)
 }
 
 /// The values that a node is computed from.
