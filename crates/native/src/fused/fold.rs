@@ -107,6 +107,38 @@ impl Accumulators {
         }
     }
 
+    /// Adds what is reduced of a tile: see [`Total::add`].
+    #[inline(always)]
+    fn add_all<R: Real>(
+        &mut self,
+        kind: Reduction,
+        (at, loops): (isize, &Loops),
+        values: &[R],
+        squares: Option<&[R]>,
+        count: f64,
+    ) {
+        for (from, offset) in loops.runs() {
+            let at = at.wrapping_add(offset);
+            let range = from..from + loops.len;
+            let (values, squares) = (&values[range.clone()], squares.map(|all| &all[range]));
+            match (kind, squares) {
+                (Reduction::Sum, _) if loops.stride == 1 => {
+                    self.add_sums(at.cast_unsigned(), values);
+                }
+                (Reduction::Moments, Some(squares)) if loops.stride == 1 => {
+                    self.add_moments(at.cast_unsigned(), values, squares, count);
+                }
+                _ => {
+                    for (i, value) in values.iter().enumerate() {
+                        let at = at.wrapping_add(i.cast_signed() * loops.stride);
+                        let squared = squares.map_or(0.0, |all| all[i].to_f64());
+                        self.add(at.cast_unsigned(), value.to_f64(), squared, count);
+                    }
+                }
+            }
+        }
+    }
+
     /// Adds the accumulators of another task.
     pub(super) fn merge(&mut self, other: &Self) {
         for at in 0..self.values.len() {
@@ -229,15 +261,53 @@ impl FoldShape {
     }
 }
 
-/// Reduces a tile, and adds it to accumulators.
+/// Where what is reduced of a tile goes.
+pub(super) enum Total<'a, R> {
+    /// It is added to that of other tiles.
+    Accumulators(&'a mut Accumulators),
+    /// It is the result, and the squared deviations beside.
+    Results([&'a mut [R]; 2]),
+}
+
+impl<R: Real> Total<'_, R> {
+    /// Adds values, for moments also their squared deviations, which are of `count` elements each.
+    #[inline(always)]
+    fn add(
+        self,
+        kind: Reduction,
+        (at, loops): (isize, &Loops),
+        values: &[R],
+        squares: Option<&[R]>,
+        count: f64,
+    ) {
+        match self {
+            Self::Accumulators(to) => to.add_all(kind, (at, loops), values, squares, count),
+            Self::Results([first, second]) => {
+                for (values, to) in [(Some(values), first), (squares, second)] {
+                    let Some(values) = values else { continue };
+                    for (from, offset) in loops.runs() {
+                        let mut at = at.wrapping_add(offset);
+                        for &value in &values[from..from + loops.len] {
+                            to[at.cast_unsigned()] = value;
+                            at = at.wrapping_add(loops.stride);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reduces a tile, and adds it to others.
 pub(super) struct FoldTile<'a, R> {
     /// The tile.
     pub(super) a: &'a [R],
     pub(super) shape: &'a FoldShape,
+    pub(super) kind: Reduction,
     /// Where the results are added: the place of the first one, and the loops over all.
     pub(super) at: isize,
     pub(super) loops: &'a Loops,
-    pub(super) to: &'a mut Accumulators,
+    pub(super) to: Total<'a, R>,
     pub(super) spare: &'a mut Spare<R>,
     pub(super) level: Level,
 }
@@ -245,7 +315,7 @@ pub(super) struct FoldTile<'a, R> {
 impl<R: Real> Task for FoldTile<'_, R> {
     #[inline(always)]
     fn run(self) {
-        match self.to.reduction {
+        match self.kind {
             Reduction::Sum => self.fold(Sum),
             Reduction::Product => self.fold(Product),
             Reduction::Max => self.fold(Max),
@@ -258,28 +328,17 @@ impl<R: Real> Task for FoldTile<'_, R> {
 impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
-        let Self { a, shape, at, loops, to, spare, level } = self;
+        let Self { a, shape, kind, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let [first, second] = [first, second].map(Room::all_mut);
         reduce_tile(fold, level, a, &shape.extents, (first, second), (nothing, nothing_2));
-        for (from, offset) in loops.runs() {
-            let at = at.wrapping_add(offset);
-            let parts = &first[from..from + loops.len];
-            if loops.stride == 1 && to.reduction == Reduction::Sum {
-                to.add_sums(at.cast_unsigned(), parts);
-                continue;
-            }
-            for (i, part) in parts.iter().enumerate() {
-                let at = at.wrapping_add(i.cast_signed() * loops.stride);
-                to.add(at.cast_unsigned(), part.to_f64(), 0.0, 0.0);
-            }
-        }
+        to.add(kind, (at, loops), first, None, 0.0);
     }
 
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
-        let Self { a, shape, at, loops, to, spare, level } = self;
+        let Self { a, shape, kind, at, loops, to, spare, level } = self;
         let Spare { rooms, nothing, nothing_2 } = spare;
         let [means, second, around, squares] = rooms.each_mut().map(Room::all_mut);
         let FoldShape { extents, kept, row, .. } = shape;
@@ -299,7 +358,7 @@ impl<R: Real> FoldTile<'_, R> {
         {
             // SAFETY: the level, which was detected, has these loops; the tile has `kept` rows.
             unsafe { deviations(a, len, means, &mut squares[..*kept]) };
-            Self::add_moments(to, (at, loops), means, squares, count);
+            to.add(kind, (at, loops), means, Some(squares), count);
             return;
         }
         if let Some(len) = rows {
@@ -312,30 +371,7 @@ impl<R: Real> FoldTile<'_, R> {
             squared_deviations_from_row(a, means, around);
         }
         reduce_tile(Sum, level, around, extents, (squares, second), (nothing, nothing_2));
-        Self::add_moments(to, (at, loops), means, squares, count);
-    }
-
-    /// Adds means and squared deviations of `count` elements each.
-    #[inline(always)]
-    fn add_moments(
-        to: &mut Accumulators,
-        (at, loops): (isize, &Loops),
-        means: &[R],
-        squares: &[R],
-        count: f64,
-    ) {
-        for (from, offset) in loops.runs() {
-            let at = at.wrapping_add(offset);
-            let (means, squares) = (&means[from..][..loops.len], &squares[from..][..loops.len]);
-            if loops.stride == 1 {
-                to.add_moments(at.cast_unsigned(), means, squares, count);
-                continue;
-            }
-            for i in 0..loops.len {
-                let to_at = at.wrapping_add(i.cast_signed() * loops.stride);
-                to.add(to_at.cast_unsigned(), means[i].to_f64(), squares[i].to_f64(), count);
-            }
-        }
+        to.add(kind, (at, loops), means, Some(squares), count);
     }
 }
 

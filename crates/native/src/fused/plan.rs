@@ -11,7 +11,8 @@ use super::steps::{Action, Maker, Pass, Root};
 
 /// The elements of a tile: buffers of so many `f32` stay in the first cache.
 const TILE: usize = 2048;
-/// A slab of at most so many elements is one tile, whose values are computed once.
+/// A slab of at most so many elements is one tile, whose values are computed once; several small ones
+/// are one tile together.
 const MOST_WHOLE: usize = 4096;
 /// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
 const LEAST_RUN: usize = 64;
@@ -80,7 +81,7 @@ impl Plan {
             layouts: Vec::new(),
             later: Vec::new(),
         };
-        plan.choose_tile(facts.sinks != 0);
+        plan.choose_tile();
         plan.layouts = (0..plan.space.reductions.len())
             .map(|number| plan.layout(program, number, facts.sinks >> number & 1 == 1))
             .collect();
@@ -109,16 +110,14 @@ impl Plan {
         self.inner() & !self.tile == 0 && self.cut.is_none()
     }
 
-    fn choose_tile(&mut self, has_sinks: bool) {
+    fn choose_tile(&mut self) {
         let (inner, slab) = (self.inner(), self.slab());
         let axes = self.space.axes.iter().enumerate().rev();
-        // Results over all slabs take larger tiles: accumulators are added to once for each.
-        let wanted = if has_sinks { MOST_WHOLE } else { TILE };
         let mut outer = axes.clone().filter(|(i, _)| self.outer >> i & 1 == 1);
         if let Some((axis, Some(len))) = outer.next().map(|(i, axis)| (i, Some(axis.len)))
-            && wanted / slab.max(1) >= 2
+            && MOST_WHOLE / slab.max(1) >= 2
         {
-            let len = len.min(wanted / slab.max(1));
+            let len = len.min(MOST_WHOLE / slab.max(1));
             self.group = Some((axis, len));
             self.capacity = len;
             self.tile |= 1 << axis;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::chain::{self, RunChain};
-use super::fold::{Accumulators, FoldTile, Spare};
+use super::fold::{Accumulators, FoldTile, Spare, Total};
 use super::output::{Start, complete, room, store};
 use super::plan::{Layout, Plan};
 use super::program::{Id, Kind, Node, Operand, Output, Program, Reduction, with_view};
@@ -176,26 +176,51 @@ unsafe impl Sync for Run<'_> {}
 /// The results of the reductions within a slab, by number, with squared deviations beside.
 type Results<R> = Vec<[Vec<R>; 2]>;
 
-/// The memory of a task.
+/// The state of a task.
 struct Scratch<R> {
+    /// By pass.
+    walks: Vec<Walk>,
+    memory: Memory<R>,
+}
+
+/// The memory of a task.
+struct Memory<R> {
     buffers: Buffers<R>,
     spare: Spare<R>,
     /// By number of the reduction.
     accumulators: Vec<Accumulators>,
+    results: Results<R>,
+}
+
+/// How a pass goes over its tiles.
+struct Walk {
+    tiles: Tiles,
+    /// The place of the tile before, at first that of the first one.
     place: Place,
-    /// The shapes of steps that were computed last, by pass.
-    shapes: Vec<Option<Shapes>>,
+    /// The shapes of the steps in the tile before.
+    shapes: Option<Shapes>,
+}
+
+impl Walk {
+    fn of(plan: &Plan, pass: &Pass) -> Self {
+        let mut place = Place::default();
+        let tiles = Tiles::of(plan, pass, &mut place);
+        Self { tiles, place, shapes: None }
+    }
 }
 
 impl<R: Real> Scratch<R> {
-    fn new(plan: &Plan) -> Self {
+    /// For tasks that keep the results of reductions themselves, or do not.
+    fn new(plan: &Plan, keeps_results: bool) -> Self {
         let folds = plan.layouts.iter().any(Option::is_some);
         Self {
-            buffers: Buffers::new(plan),
-            spare: Spare::new(if folds { plan.capacity } else { 0 }),
-            accumulators: accumulators(plan),
-            place: Place::default(),
-            shapes: plan.passes.iter().map(|_| None).collect(),
+            walks: plan.passes.iter().map(|pass| Walk::of(plan, pass)).collect(),
+            memory: Memory {
+                buffers: Buffers::new(plan),
+                spare: Spare::new(if folds { plan.capacity } else { 0 }),
+                accumulators: accumulators(plan),
+                results: if keeps_results { results(plan) } else { Vec::new() },
+            },
         }
     }
 }
@@ -232,19 +257,14 @@ impl Run<'_> {
         let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
             (0..tasks).map(|_| Mutex::new(None)).collect();
         run_once(pool, tasks, &|task| {
-            let mut scratch: Scratch<R> = Scratch::new(plan);
-            let mut reduced = results(plan);
+            let mut scratch: Scratch<R> = Scratch::new(plan, true);
             for unit in share(units, tasks, task)..share(units, tasks, task + 1) {
                 for (number, pass) in plan.passes.iter().enumerate() {
-                    for &end in &pass.ends {
-                        scratch.accumulators[end].clear();
-                    }
-                    self.tiles(number, (unit, None), &mut scratch, &reduced);
-                    finish(pass, &scratch.accumulators, &mut reduced);
+                    self.slab(number, pass, unit, &mut scratch);
                 }
             }
             if let Ok(mut part) = parts[task].lock() {
-                *part = Some(scratch.accumulators);
+                *part = Some(scratch.memory.accumulators);
             }
         })?;
         let mut sums = accumulators(plan);
@@ -267,17 +287,17 @@ impl Run<'_> {
         let mut reduced: Results<R> = results(plan);
         for unit in 0..units {
             for (number, pass) in plan.passes.iter().enumerate() {
-                let tiles = Tiles::of(plan, pass, &mut Place::default()).count;
+                let tiles = Walk::of(plan, pass).tiles.count;
                 let wanted = tiles.saturating_mul(plan.capacity) / TASK;
                 let pieces = wanted.clamp(1, MOST_PIECES).min(tiles);
                 let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
                     (0..pieces).map(|_| Mutex::new(None)).collect();
                 run_once(pool, pieces, &|piece| {
-                    let mut scratch = Scratch::new(plan);
+                    let mut scratch = Scratch::new(plan, false);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
-                    self.tiles(number, (unit, Some(range)), &mut scratch, &reduced);
+                    self.tiles(number, (unit, range), &mut scratch, Some(&reduced));
                     if let Ok(mut part) = parts[piece].lock() {
-                        *part = Some(scratch.accumulators);
+                        *part = Some(scratch.memory.accumulators);
                     }
                 })?;
                 for &end in &pass.ends {
@@ -307,50 +327,76 @@ impl Run<'_> {
         outer.map(|(i, axis)| axis.len.div_ceil(self.plan.part(i))).product()
     }
 
-    /// Runs a pass over some tiles of a slab, or over all.
+    /// Runs a pass over a slab, whose results the task keeps.
+    fn slab<R: Real>(&self, number: usize, pass: &Pass, unit: usize, scratch: &mut Scratch<R>) {
+        let tiles = scratch.walks[number].tiles.count;
+        if tiles == 1 {
+            // Its reductions are complete.
+            self.tiles(number, (unit, 0..1), scratch, None);
+            return;
+        }
+        for &end in &pass.ends {
+            scratch.memory.accumulators[end].clear();
+        }
+        self.tiles(number, (unit, 0..tiles), scratch, None);
+        let Memory { accumulators, results, .. } = &mut scratch.memory;
+        finish(pass, accumulators, results);
+    }
+
+    /// Runs a pass over some tiles of a slab. The results of passes before are those of the task, if
+    /// no others are given.
     fn tiles<R: Real>(
         &self,
         pass: usize,
-        (unit, range): (usize, Option<Range<usize>>),
+        (unit, range): (usize, Range<usize>),
         scratch: &mut Scratch<R>,
-        reduced: &Results<R>,
+        reduced: Option<&Results<R>>,
     ) {
         let plan = self.plan;
-        let Some(steps) = plan.passes.get(pass) else { return };
-        let tiles = Tiles::of(plan, steps, &mut scratch.place);
-        let mut shapes = std::mem::take(&mut scratch.shapes[pass]);
-        let range = range.unwrap_or(0..tiles.count);
+        let Scratch { walks, memory } = scratch;
+        let (Some(pass), Some(walk)) = (plan.passes.get(pass), walks.get_mut(pass)) else { return };
+        let Walk { tiles, place, shapes } = walk;
+        // The results of a slab that is one tile are those of the tile.
+        let is_whole = tiles.count == 1 && reduced.is_none();
         let first = range.start;
         for tile in range {
-            tiles.go(unit, tile, &mut scratch.place);
-            let known = shapes.take().filter(|shapes| shapes.are_for(&scratch.place));
-            let has_kept = known.is_some() && tile > first;
-            let known = known.unwrap_or_else(|| Shapes::of(plan, steps, &scratch.place));
-            for (step, shape) in steps.steps.iter().zip(&known.steps) {
+            tiles.go(unit, tile, place);
+            let is_alike = shapes.as_ref().is_some_and(|shapes| shapes.are_for(place));
+            if !is_alike {
+                *shapes = Some(Shapes::of(plan, pass, place));
+            }
+            let Some(shapes) = shapes else { continue };
+            let has_kept = is_alike && tile > first;
+            for (step, shape) in pass.steps.iter().zip(&shapes.steps) {
                 if !(has_kept && step.is_kept) {
-                    self.step(step, shape, scratch, reduced);
+                    self.step(step, shape, place, (memory, is_whole), reduced);
                 }
             }
-            shapes = Some(known);
         }
-        scratch.shapes[pass] = shapes;
     }
 
     fn step<R: Real>(
         &self,
         step: &Step,
         shape: &Shape,
-        scratch: &mut Scratch<R>,
-        reduced: &Results<R>,
+        place: &Place,
+        (memory, is_whole): (&mut Memory<R>, bool),
+        reduced: Option<&Results<R>>,
     ) {
-        let Scratch { buffers, spare, accumulators, place, .. } = scratch;
+        let Memory { buffers, spare, accumulators, results } = memory;
         match (step.action, &shape.from, &shape.to) {
             (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
                 let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
                 let (a, level) = (buffers.value(arg.value, shape.len), self.level);
                 let (at, loops) = (to.offset(place), &to.loops);
-                let to = &mut accumulators[reduction];
-                on_level(level, FoldTile { a, shape: fold, at, loops, to, spare, level });
+                let Some(layout) = &self.plan.layouts[reduction] else { return };
+                let to = if is_whole && !layout.is_sink {
+                    Total::Results(results[reduction].each_mut().map(Vec::as_mut_slice))
+                } else {
+                    Total::Accumulators(&mut accumulators[reduction])
+                };
+                let kind = layout.reduction;
+                on_level(level, FoldTile { a, shape: fold, kind, at, loops, to, spare, level });
             }
             (Action::Store { output, first }, _, Some(to)) if place.is_first(first) => {
                 let Some(&Arg { value, .. }) = step.args.first() else { return };
@@ -368,7 +414,7 @@ impl Run<'_> {
                     self.load(input, from, place, out);
                 }
             }
-            _ => self.write(step, shape, buffers, place, reduced),
+            _ => self.write(step, shape, buffers, place, reduced.unwrap_or(results)),
         }
     }
 
