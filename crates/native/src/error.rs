@@ -57,6 +57,20 @@ pub enum Error {
         /// The number of inputs.
         wanted: usize,
     },
+    /// There is not one room for each output of a program.
+    #[error("{given} rooms for a program of {wanted} outputs")]
+    Rooms {
+        /// The number of rooms.
+        given: usize,
+        /// The number of outputs.
+        wanted: usize,
+    },
+    /// The room for an output is one for elements of another type.
+    #[error("the room for output {output} is one for elements of another type")]
+    OtherKind {
+        /// The number of the output.
+        output: usize,
+    },
     /// An operand has other dims than the program.
     #[error(
         "an operand of dims {given:?} for a program over {wanted:?}: broadcast it by strides of 0"

@@ -1,7 +1,9 @@
 //! Programs beside an evaluation of every op over all indices, in `f64`.
 
 use proptest::prelude::*;
-use tilewright_native::fused::{Binary, Kind, Operand, Output, Program, Reduction, Unary, Values};
+use tilewright_native::fused::{
+    Binary, Kind, Operand, Output, Program, Reduction, Unary, Values, ValuesMut,
+};
 use tilewright_native::{Error, Serial, Threads, View};
 
 /// Cases of each property: Miri takes a second for one.
@@ -296,4 +298,33 @@ fn what_is_no_program_is_an_error() {
     let view = View::row_major(&data, &[3]).expect("a view");
     assert_eq!(program.run(&[view.into()], &Serial), Err(Error::Dropped(0)));
     assert!(matches!(Program::new(&[usize::MAX, 2]), Err(Error::TooLarge)));
+}
+
+/// What is written into rooms is what is returned; rooms that do not fit are errors.
+#[test]
+fn rooms_are_written_and_checked() -> Result<(), Error> {
+    let mut program = Program::new(&[3, 4])?;
+    let x = program.input();
+    let sum = program.reduce(Reduction::Sum, x, &[0])?;
+    let apart = program.binary(Binary::Subtract, x, sum)?;
+    program.output(apart, &[], Kind::F32)?;
+    program.output(sum, &[0], Kind::Bf16)?;
+    let data: Vec<f32> = (0..12).map(|n| n as f32).collect();
+    let x = [View::row_major(&data, &[3, 4])?.into()];
+    let (mut whole, mut sums) = ([0f32; 12], [half::bf16::ZERO; 4]);
+    let rooms = &mut [ValuesMut::F32(&mut whole), ValuesMut::Bf16(&mut sums)];
+    program.run_into(&x, rooms, &Serial)?;
+    assert_eq!(sums.map(f32::from), [12.0, 15.0, 18.0, 21.0]);
+    let expected = data.iter().enumerate().map(|(n, x)| x - f32::from(sums[n % 4]));
+    assert!(expected.eq(whole));
+    let only = program.run_into(&x, &mut [ValuesMut::F32(&mut whole)], &Serial);
+    assert_eq!(only, Err(Error::Rooms { given: 1, wanted: 2 }));
+    let mut short = [half::bf16::ZERO; 3];
+    let rooms = &mut [ValuesMut::F32(&mut whole), ValuesMut::Bf16(&mut short)];
+    let refused = Error::OutputOfOtherLength { given: 3, results: 4 };
+    assert_eq!(program.run_into(&x, rooms, &Serial), Err(refused));
+    let mut wide = [0f32; 4];
+    let rooms = &mut [ValuesMut::F32(&mut whole), ValuesMut::F32(&mut wide)];
+    assert_eq!(program.run_into(&x, rooms, &Serial), Err(Error::OtherKind { output: 1 }));
+    Ok(())
 }

@@ -27,4 +27,6 @@ mod steps;
 mod tile;
 mod walk;
 
-pub use program::{Binary, Id, Kind, Operand, Output, Program, Reduction, Unary, Values};
+pub use program::{
+    Binary, Id, Kind, Operand, Output, Program, Reduction, Unary, Values, ValuesMut,
+};

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::program::{Kind, Output, Values};
+use super::program::{Kind, Output, Values, ValuesMut};
 use super::real::{Real, Stored};
 use super::tile::Store;
 use super::walk::Loops;
@@ -48,6 +48,16 @@ pub(super) enum Start {
 }
 
 impl Start {
+    pub(super) fn of_room(room: &mut ValuesMut<'_>) -> Self {
+        match room {
+            ValuesMut::F32(data) => Self::F32(data.as_mut_ptr()),
+            ValuesMut::F64(data) => Self::F64(data.as_mut_ptr()),
+            ValuesMut::Bf16(data) => Self::Bf16(data.as_mut_ptr()),
+            ValuesMut::F16(data) => Self::F16(data.as_mut_ptr()),
+            ValuesMut::Bool(data) => Self::Bool(data.as_mut_ptr()),
+        }
+    }
+
     pub(super) fn of(values: &mut Values) -> Self {
         match values {
             Values::F32(data) => Self::F32(data.as_mut_ptr()),

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 
+use super::output::{Start, complete, room};
 use super::run::run;
 use crate::error::Error;
 use crate::pool::Pool;
@@ -112,6 +113,43 @@ pub enum Values {
     F16(Vec<f16>),
     /// Truth values.
     Bool(Vec<bool>),
+}
+
+/// Room for the elements of an array that a program writes, row major.
+#[derive(Debug)]
+pub enum ValuesMut<'a> {
+    /// Elements of type `f32`.
+    F32(&'a mut [f32]),
+    /// Elements of type `f64`.
+    F64(&'a mut [f64]),
+    /// Elements of type `bf16`.
+    Bf16(&'a mut [bf16]),
+    /// Elements of type `f16`.
+    F16(&'a mut [f16]),
+    /// Truth values.
+    Bool(&'a mut [bool]),
+}
+
+impl ValuesMut<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::F32(data) => data.len(),
+            Self::F64(data) => data.len(),
+            Self::Bf16(data) => data.len(),
+            Self::F16(data) => data.len(),
+            Self::Bool(data) => data.len(),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::F32(_) => Kind::F32,
+            Self::F64(_) => Kind::F64,
+            Self::Bf16(_) => Kind::Bf16,
+            Self::F16(_) => Kind::F16,
+            Self::Bool(_) => Kind::Bool,
+        }
+    }
 }
 
 /// An array that a program wrote, row major.
@@ -373,14 +411,70 @@ impl Program {
     /// If there is not one operand with the program's dims for each input, an output changes along
     /// a dim that its array does not have, or the pool caught the panic of a task.
     pub fn run(&self, operands: &[Operand<'_>], pool: &dyn Pool) -> Result<Vec<Output>, Error> {
+        self.check(operands)?;
+        let mut outputs = Vec::with_capacity(self.outputs.len());
+        for number in 0..self.outputs.len() {
+            let dims = self.dims_of(number);
+            let len = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
+            let values = room(self.outputs[number].kind, len.ok_or(Error::TooLarge)?);
+            outputs.push(Output { dims, values });
+        }
+        let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values));
+        let starts: Vec<Start> = starts.collect();
+        // SAFETY: `room` made room for all elements of each output, and the program writes all.
+        unsafe {
+            run(self, operands, &starts, pool)?;
+            outputs.iter_mut().for_each(|output| complete(output));
+        }
+        Ok(outputs)
+    }
+
+    /// Computes the outputs, and writes each to its room, row major.
+    ///
+    /// # Errors
+    /// As [`Program::run`]; also if there is not one room for each output, of its type and with as
+    /// many elements.
+    pub fn run_into(
+        &self,
+        operands: &[Operand<'_>],
+        rooms: &mut [ValuesMut<'_>],
+        pool: &dyn Pool,
+    ) -> Result<(), Error> {
+        self.check(operands)?;
+        if rooms.len() != self.outputs.len() {
+            return Err(Error::Rooms { given: rooms.len(), wanted: self.outputs.len() });
+        }
+        for (number, room) in rooms.iter().enumerate() {
+            let wanted = self.dims_of(number).iter().product();
+            if room.len() != wanted {
+                return Err(Error::OutputOfOtherLength { given: room.len(), results: wanted });
+            }
+            if room.kind() != self.outputs[number].kind {
+                return Err(Error::OtherKind { output: number });
+            }
+        }
+        let starts: Vec<Start> = rooms.iter_mut().map(Start::of_room).collect();
+        // SAFETY: each room is borrowed alone, and has as many elements as its output.
+        unsafe { run(self, operands, &starts, pool) }
+    }
+
+    /// The sizes of the dims of an output; none if there is no such output.
+    pub fn dims_of(&self, output: usize) -> Vec<usize> {
+        let dropped = self.outputs.get(output).map_or(u64::MAX, |output| output.dropped);
+        let dims = self.dims.iter().enumerate().filter(|(dim, _)| dropped >> dim & 1 == 0);
+        dims.map(|(_, &dim)| dim).collect()
+    }
+
+    fn check(&self, operands: &[Operand<'_>]) -> Result<(), Error> {
         if operands.len() != self.inputs {
             return Err(Error::Operands { given: operands.len(), wanted: self.inputs });
         }
-        if let Some(other) = operands.iter().find(|operand| operand.dims() != self.dims) {
-            let (given, wanted) = (other.dims().to_vec(), self.dims.clone());
-            return Err(Error::OtherDims { given, wanted });
+        match operands.iter().find(|operand| operand.dims() != self.dims) {
+            Some(other) => {
+                Err(Error::OtherDims { given: other.dims().to_vec(), wanted: self.dims.clone() })
+            }
+            None => Ok(()),
         }
-        run(self, operands, pool)
     }
 
     fn known(&self, ids: &[Id]) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use super::chain::{self, RunChain};
 use super::fold::{Accumulators, FoldTile, Spare, Total};
-use super::output::{Start, complete, room, store};
+use super::output::{Start, store};
 use super::plan::{Layout, Plan};
-use super::program::{Id, Kind, Node, Operand, Output, Program, Reduction, with_view};
+use super::program::{Id, Kind, Node, Operand, Program, Reduction, with_view};
 use super::real::Real;
 use super::room::{Buffers, Room};
 use super::shape::{Reach, Shape, Shapes};
@@ -30,27 +30,40 @@ const MOST_PIECES: usize = 64;
 /// Fewer slabs than this are divided into pieces if they have at least `TASK` elements each.
 const FEW: usize = 16;
 
-pub(super) fn run(
+/// Runs a program, whose operands were checked; all elements of its outputs are written then, unless
+/// there is an error.
+///
+/// # Safety
+/// From each start on there is room for all elements of its output, which nobody else uses meanwhile.
+pub(super) unsafe fn run(
     program: &Program,
     operands: &[Operand<'_>],
+    outputs: &[Start],
     pool: &dyn Pool,
-) -> Result<Vec<Output>, Error> {
+) -> Result<(), Error> {
     if program.dims.contains(&0) {
-        return run_empty(program, pool);
+        // SAFETY: as the caller promises.
+        return unsafe { run_empty(program, outputs, pool) };
     }
     let is_wide = program.is_wide
         || operands.iter().any(Operand::is_f64)
         || program.outputs.iter().any(|output| output.kind == Kind::F64);
-    if is_wide {
-        run_in::<f64>(program, operands, pool)
-    } else {
-        run_in::<f32>(program, operands, pool)
+    // SAFETY: as the caller promises.
+    unsafe {
+        if is_wide {
+            run_in::<f64>(program, operands, outputs, pool)
+        } else {
+            run_in::<f32>(program, operands, outputs, pool)
+        }
     }
 }
 
 /// Runs a program of no indices: outputs without the empty dims are made of results of reductions
 /// of nothing, and of constants.
-fn run_empty(program: &Program, pool: &dyn Pool) -> Result<Vec<Output>, Error> {
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Result<(), Error> {
     let is_empty = |dim: usize| program.dims[dim] == 0;
     let empty =
         (0..program.dims.len()).filter(|&dim| is_empty(dim)).fold(0u64, |set, i| set | 1 << i);
@@ -65,6 +78,9 @@ fn run_empty(program: &Program, pool: &dyn Pool) -> Result<Vec<Output>, Error> {
         }
     }
     let has_elements = |dropped: u64| empty & !dropped == 0;
+    let starts = program.outputs.iter().zip(outputs);
+    let starts = starts.filter(|(output, _)| has_elements(output.dropped));
+    let starts: Vec<Start> = starts.map(|(_, &start)| start).collect();
     left.outputs.retain(|output| has_elements(output.dropped));
     let space = Space::of(&left, &[])?;
     let reads =
@@ -72,69 +88,50 @@ fn run_empty(program: &Program, pool: &dyn Pool) -> Result<Vec<Output>, Error> {
     if reads {
         return Err(Error::Empty);
     }
-    let mut found = run_in::<f64>(&left, &[], pool)?.into_iter();
-    let outputs = program.outputs.iter().map(|output| {
-        let one = if has_elements(output.dropped) { found.next() } else { None };
-        one.unwrap_or_else(|| Output {
-            dims: dims(program, output.dropped),
-            values: room(output.kind, 0),
-        })
-    });
-    Ok(outputs.collect())
+    // SAFETY: outputs that have elements have as many with dims of 1.
+    unsafe { run_in::<f64>(&left, &[], &starts, pool) }
 }
 
-fn dims(program: &Program, dropped: u64) -> Vec<usize> {
-    let dims = program.dims.iter().enumerate().filter(|(i, _)| dropped >> i & 1 == 0);
-    dims.map(|(_, &dim)| dim).collect()
-}
-
-fn run_in<R: Real>(
+/// Runs a program in `R`.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn run_in<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
+    outputs: &[Start],
     pool: &dyn Pool,
-) -> Result<Vec<Output>, Error>
+) -> Result<(), Error>
 where
     for<'a> Operand<'a>: From<View<'a, R>>,
 {
     let plan = Plan::of(program, Space::of(program, operands)?);
-    let empty = |output: &super::program::Wanted| {
-        let dims = dims(program, output.dropped);
-        let len = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-        Ok(Output { values: room(output.kind, len.ok_or(Error::TooLarge)?), dims })
-    };
-    let mut outputs: Vec<Output> =
-        program.outputs.iter().map(empty).collect::<Result<_, Error>>()?;
-    let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values)).collect();
-    let run = Run { plan: &plan, operands, outputs: starts, level: Level::detect() };
+    let run = Run { plan: &plan, operands, outputs, level: Level::detect() };
     let sinks = run.all::<R>(pool)?;
-    for (number, output) in outputs.iter_mut().enumerate() {
-        if !plan.later.contains(&number) {
-            // SAFETY: all slabs were walked, and their tiles together have all indices of an output.
-            unsafe { complete(output) };
-        }
+    if plan.later.is_empty() {
+        return Ok(());
     }
-    if !plan.later.is_empty() {
-        let results = later(program, operands, &plan, &sinks, pool)?;
-        for (&number, result) in plan.later.iter().zip(results) {
-            outputs[number] = result;
-        }
-    }
-    Ok(outputs)
+    // SAFETY: as the caller promises.
+    unsafe { later(program, operands, outputs, (&plan, &sinks), pool) }
 }
 
 /// Computes the outputs that need reductions over all slabs, which are operands now.
-fn later<R: Real>(
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn later<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
-    plan: &Plan,
-    sinks: &[Accumulators],
+    outputs: &[Start],
+    (plan, sinks): (&Plan, &[Accumulators]),
     pool: &dyn Pool,
-) -> Result<Vec<Output>, Error>
+) -> Result<(), Error>
 where
     for<'a> Operand<'a>: From<View<'a, R>>,
 {
     let mut rest = program.clone();
     rest.outputs = plan.later.iter().map(|&output| program.outputs[output]).collect();
+    let outputs: Vec<Start> = plan.later.iter().map(|&output| outputs[output]).collect();
     let mut results: Vec<(Vec<R>, Vec<isize>)> = Vec::new();
     for (number, layout) in plan.layouts.iter().enumerate() {
         let Some(layout) = layout.as_ref().filter(|layout| layout.is_sink) else { continue };
@@ -158,14 +155,15 @@ where
     for (data, strides) in &results {
         all.push(View::new(data, 0, &program.dims, strides)?.into());
     }
-    run(&rest, &all, pool)
+    // SAFETY: as the caller promises; these outputs are some of the program's.
+    unsafe { run(&rest, &all, &outputs, pool) }
 }
 
 /// A program under way.
 struct Run<'a> {
     plan: &'a Plan,
     operands: &'a [Operand<'a>],
-    outputs: Vec<Start>,
+    outputs: &'a [Start],
     level: Level,
 }
 
