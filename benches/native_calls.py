@@ -69,8 +69,8 @@ def register() -> None:
     header = Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
     found = re.search(r"#define XLA_FFI_API_MINOR (\d+)", header.read_text())
     assert found is not None
-    target, handler = _core.ffi_target(int(found[1]))
-    jax.ffi.register_ffi_target(target, handler, platform="cpu", api_version=1)
+    for target, handler in _core.ffi_targets(int(found[1])):
+        jax.ffi.register_ffi_target(target, handler, platform="cpu", api_version=1)
 
 
 def least(runs: Sequence[Callable[[], object]], seconds: float = 0.6) -> list[float]:

@@ -7,12 +7,12 @@
 
 use std::fmt;
 
-use crate::entity::InstId;
+use crate::entity::{CompId, InstId};
 use crate::module::Module;
 use crate::ops::control::ApiVersion;
 use crate::ops::{Op, Opcode};
 use crate::types::element::ElementType;
-use crate::types::shape::Dims;
+use crate::types::shape::{Dims, Shape};
 
 /// The computation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +124,53 @@ impl NativeCall {
         let axes = axes.split(',').map(|axis| axis.trim().parse());
         let fold = NativeFold::of_name(fold.strip_suffix('"')?)?;
         Some(Self { fold, axes: axes.collect::<Result<_, _>>().ok()? })
+    }
+}
+
+/// A program by kernels of this CPU: the custom call computes what the computation that it calls does.
+///
+/// `custom-call(x), custom_call_target="tilewright_program", api_version=API_VERSION_TYPED_FFI,
+/// called_computations={%norm}` becomes, when it is handed to XLA, a call whose configuration has the
+/// computation as the text of a module: `backend_config={program = "HloModule norm ..."}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeProgram {
+    /// The computation.
+    pub computation: CompId,
+}
+
+impl NativeProgram {
+    /// The target of the custom call.
+    pub const TARGET: &str = "tilewright_program";
+    /// The name of the text in the configuration.
+    pub const PROGRAM: &str = "program";
+
+    /// Returns the program that an instruction is, if it is a call of the typed interface whose
+    /// computation takes its operands and has its result.
+    pub fn of(module: &Module, id: InstId) -> Option<Self> {
+        let Op::CustomCall(attrs) = module.op(id) else { return None };
+        let is_one =
+            attrs.custom_call_target == Self::TARGET && attrs.api_version == ApiVersion::TypedFfi;
+        let &[computation] = attrs.called_computations.as_slice() else { return None };
+        let parameters = module.computation(computation).parameters();
+        let same = |a: &Shape, b: &Shape| a.compatible(b);
+        let fits = parameters.len() == module.operands(id).len()
+            && parameters
+                .iter()
+                .zip(module.operands(id))
+                .all(|(&a, &b)| same(module.shape(a), module.shape(b)))
+            && module
+                .computation(computation)
+                .root()
+                .is_some_and(|root| same(module.shape(root), module.shape(id)));
+        (is_one && fits).then_some(Self { computation })
+    }
+
+    /// Returns the configuration of a call with the text of its program, on one line; `None` if the
+    /// text has characters that would be escaped there.
+    pub fn config(text: &str) -> Option<String> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_plain = text.chars().all(|c| (' '..='~').contains(&c) && c != '"' && c != '\\');
+        is_plain.then(|| format!("{{{} = \"{text}\"}}", Self::PROGRAM))
     }
 }
 

@@ -328,3 +328,39 @@ fn rooms_are_written_and_checked() -> Result<(), Error> {
     assert_eq!(program.run_into(&x, rooms, &Serial), Err(Error::OtherKind { output: 1 }));
     Ok(())
 }
+
+/// The variance of each row about `sum / count`, as front ends write it.
+fn variances(x: &[f32], dims: [usize; 2], count: f64) -> Result<[Vec<f64>; 2], Error> {
+    let mut program = Program::new(&dims)?;
+    let input = program.input();
+    let sum = program.reduce(Reduction::Sum, input, &[1])?;
+    let count = program.constant(count);
+    let mean = program.binary(Binary::Divide, sum, count)?;
+    let apart = program.binary(Binary::Subtract, input, mean)?;
+    let squares = program.binary(Binary::Multiply, apart, apart)?;
+    let squares = program.reduce(Reduction::Sum, squares, &[1])?;
+    let variance = program.binary(Binary::Divide, squares, count)?;
+    program.output(mean, &[1], Kind::F32)?;
+    program.output(variance, &[1], Kind::F32)?;
+    let x = [View::row_major(x, &dims)?.into()];
+    let [means, variances] = <[Output; 2]>::try_from(run(&program, &x)).expect("two outputs");
+    Ok([values_f64(&means.values), values_f64(&variances.values)])
+}
+
+/// Moments are found in one reading, also far from zero; what is divided by another number than that
+/// of the elements is no mean.
+#[test]
+fn variances_as_front_ends_write_them() -> Result<(), Error> {
+    for (dims, count) in [([7, 300], 300.0), ([3, 70_000], 70_000.0), ([7, 300], 150.0)] {
+        let x: Vec<f32> =
+            (0..dims[0] * dims[1]).map(|n| 1e4 + (n * n % 1009) as f32 / 64.0).collect();
+        let [means, variances] = variances(&x, dims, count)?;
+        for (row, (mean, variance)) in x.chunks_exact(dims[1]).zip(means.iter().zip(&variances)) {
+            let sum: f64 = row.iter().map(|&x| f64::from(x)).sum();
+            assert!((sum / count / mean - 1.0).abs() < 2e-7, "{mean} of {dims:?}");
+            let squares: f64 = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+            assert!((squares / count / variance - 1.0).abs() < 1e-5, "{variance} of {dims:?}");
+        }
+    }
+    Ok(())
+}

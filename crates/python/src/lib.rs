@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::module::Module;
     #[pymodule_export]
-    use crate::native::ffi_target;
+    use crate::native::{ffi_targets, sealed};
     #[pymodule_export]
     use crate::optimize::optimize;
     #[pymodule_export]

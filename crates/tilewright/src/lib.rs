@@ -159,7 +159,8 @@
 //!
 //! The feature `simulate`, which is on by default, has kernels and the simulated machine: `lowering`,
 //! `simulate`, `lower` and `sim`. The feature `native`, on by default, too, has the module `native`: it
-//! runs norms and reductions of modules on this CPU by vector instructions.
+//! runs norms and reductions of modules on this CPU by vector instructions; `native-calls` has what
+//! custom calls of XLA need of it.
 
 mod agreement;
 mod algebra;
@@ -184,7 +185,7 @@ pub mod listing;
 pub mod lowering;
 mod mlir;
 mod module;
-#[cfg(feature = "native")]
+#[cfg(feature = "native-calls")]
 pub mod native;
 mod nudge;
 mod pipeline;
@@ -202,7 +203,7 @@ mod xspace;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
-#[cfg(any(feature = "native", feature = "simulate"))]
+#[cfg(any(feature = "native-calls", feature = "simulate"))]
 pub use tilewright_lower as lower;
 pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;

@@ -2,8 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::ops::control::{FusionAttrs, FusionKind, GetTupleElementAttrs};
-use tilewright_ir::ops::shaping::ParameterAttrs;
-use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position, Shape};
+use tilewright_ir::{CompId, EditError, InstId, Module, Op, Outline, Shape};
 
 use crate::codegen::fuse::{Group, members};
 
@@ -25,9 +24,12 @@ pub(super) fn outline(
     let mut names = Names::of(module);
     for group in groups {
         let members = members(module, group).unwrap_or_default();
-        let fused = fused_computation(module, computation, group, &members, names.next())?;
+        let (inputs, outputs) = (&group.inputs, &group.outputs);
+        let part = Outline { inputs, members: &members, outputs };
+        let fused = module.outline(computation, names.next(), &part)?;
+        let shape = part.shape(module);
         let inputs = group.inputs.iter().map(|id| now.get(id).copied().unwrap_or(*id));
-        let (fusion, parts) = insert(module, computation, group, inputs.collect(), fused)?;
+        let (fusion, parts) = insert(module, (computation, group), inputs.collect(), shape, fused)?;
         now.extend(group.outputs.iter().copied().zip(parts.iter().copied()));
         replaced.extend(group.outputs.iter().copied().zip(parts));
         old.extend(members);
@@ -45,59 +47,19 @@ pub(super) fn outline(
     Ok(fusions)
 }
 
-/// Returns the computation of a group, with its inputs as parameters.
-fn fused_computation(
-    module: &mut Module,
-    parent: CompId,
-    group: &Group,
-    members: &[InstId],
-    name: String,
-) -> Result<CompId, EditError> {
-    let computation = module.add_computation_before(name, parent);
-    let thread = module.computation(parent).execution_thread().map(Into::into);
-    module.set_execution_thread(computation, thread);
-    let end = Position::End(computation);
-    let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
-    for (place, &input) in group.inputs.iter().enumerate() {
-        let shape = module.shape(input).clone();
-        let number = i64::try_from(place).unwrap_or(i64::MAX);
-        let name = module.fresh_name("param");
-        let op = Op::Parameter(Box::new(ParameterAttrs { number }));
-        let parameter = module.insert(end, op, shape, &[], name)?;
-        copies.insert(input, parameter);
-    }
-    for &member in members {
-        let copy = module.copy_instruction(member, end, |id| copies.get(&id).copied())?;
-        copies.insert(member, copy);
-    }
-    let results = group.outputs.iter().filter_map(|id| copies.get(id).copied());
-    let results: Vec<InstId> = results.collect();
-    let root = match results.as_slice() {
-        &[result] => result,
-        _ => {
-            let name = module.fresh_name("tuple");
-            let shape = shape(module, group);
-            module.insert(end, Op::Tuple, shape, &results, name)?
-        }
-    };
-    module.set_root(root)?;
-    Ok(computation)
-}
-
 /// Inserts the fusion and returns the replacement of each output.
 fn insert(
     module: &mut Module,
-    parent: CompId,
-    group: &Group,
+    (parent, group): (CompId, &Group),
     inputs: Vec<InstId>,
+    shape: Shape,
     calls: CompId,
 ) -> Result<(InstId, Vec<InstId>), EditError> {
     let kind = FusionKind::Loop;
     let attrs = FusionAttrs { kind, output_to_operand_aliasing: Vec::new(), calls };
     let op = Op::Fusion(Box::new(attrs));
-    let at = after(module, parent, &inputs);
+    let at = module.after_all(parent, &inputs);
     let name = module.fresh_name("fusion");
-    let shape = shape(module, group);
     let fusion = module.insert(at, op, shape, &inputs, name)?;
     if let &[output] = group.outputs.as_slice() {
         module.copy_metadata(output, fusion);
@@ -112,25 +74,6 @@ fn insert(
         parts.push(module.insert(at, op, shape, &[fusion], name)?);
     }
     Ok((fusion, parts))
-}
-
-/// Returns the result shape of a fusion: a tuple if it has several outputs.
-fn shape(module: &Module, group: &Group) -> Shape {
-    let mut shapes: Vec<Shape> = group.outputs.iter().map(|&id| module.shape(id).clone()).collect();
-    if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
-}
-
-/// Returns the position after the last of some instructions.
-fn after(module: &Module, parent: CompId, inputs: &[InstId]) -> Position {
-    let inputs: FxHashSet<InstId> = inputs.iter().copied().collect();
-    let mut next = module.instructions(parent).next();
-    let mut rest = module.instructions(parent).peekable();
-    while let Some(id) = rest.next() {
-        if inputs.contains(&id) {
-            next = rest.peek().copied();
-        }
-    }
-    next.map_or(Position::End(parent), Position::Before)
 }
 
 /// Generates names that no computation has.

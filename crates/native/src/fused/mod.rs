@@ -15,6 +15,7 @@
 
 mod chain;
 mod fold;
+mod moments;
 mod output;
 mod plan;
 mod program;

@@ -319,7 +319,14 @@ impl Program {
         self.is_wide = true;
     }
 
-    fn push(&mut self, node: Node) -> Id {
+    /// The number of elements along a set of dims.
+    #[expect(clippy::cast_precision_loss, reason = "numbers that are rounded are not compared")]
+    pub(super) fn count(&self, axes: u64) -> f64 {
+        let dims = self.dims.iter().enumerate().filter(|(dim, _)| axes >> dim & 1 == 1);
+        dims.map(|(_, &dim)| dim as f64).product()
+    }
+
+    pub(super) fn push(&mut self, node: Node) -> Id {
         self.nodes.push(node);
         Id(self.nodes.len() - 1)
     }

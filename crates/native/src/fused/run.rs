@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use super::chain::{self, RunChain};
 use super::fold::{Accumulators, FoldTile, Spare, Total};
+use super::moments::with_moments;
 use super::output::{Start, store};
 use super::plan::{Layout, Plan};
 use super::program::{Id, Kind, Node, Operand, Program, Reduction, with_view};
@@ -105,6 +106,8 @@ unsafe fn run_in<R: Real>(
 where
     for<'a> Operand<'a>: From<View<'a, R>>,
 {
+    let better = with_moments(program);
+    let program = better.as_ref().unwrap_or(program);
     let plan = Plan::of(program, Space::of(program, operands)?);
     let run = Run { plan: &plan, operands, outputs, level: Level::detect() };
     let sinks = run.all::<R>(pool)?;

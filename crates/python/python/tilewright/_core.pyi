@@ -816,10 +816,14 @@ def optimize(
     """Returns the module, the report as JSON and as text, and the explanation, by layers if that is
     asked for; see ``tilewright.optimize``."""
 
-def ffi_target(minor: int) -> tuple[str, Any]:
-    """Returns the name of the custom call that reduces arrays on this CPU, and its handler for an
-    XLA with this minor version of the typed interface, as ``jax.ffi.register_ffi_target`` takes
-    them. Raises ``UsageError`` if that version is too old."""
+def ffi_targets(minor: int) -> list[tuple[str, Any]]:
+    """Returns the names of the custom calls of this CPU's kernels, each with its handler for an XLA
+    with this minor version of the typed interface, as ``jax.ffi.register_ffi_target`` takes them.
+    Raises ``UsageError`` if that version is too old."""
+
+def sealed(module: Module) -> Module:
+    """Returns a module as it is handed to XLA: calls of programs have their text. Raises ``Bug`` if a
+    program is none."""
 
 def run(
     module: Module,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use tilewright::ir::{NativeCall, NativeFold};
+use tilewright::ir::{NativeCall, NativeFold, NativeProgram};
 
 use super::Refusal;
 use super::abi::{self, Api, Attributes, CallFrame, Context, Extension, Values, has};
@@ -44,6 +44,22 @@ impl<'a> Frame<'a> {
         if has(*size, size_of::<Api>()) { unsafe { api.as_ref() } } else { None }
     }
 
+    /// The frame, if it is one of an execution.
+    fn executing(&self) -> Result<&'a CallFrame, Refusal> {
+        let frame = self.get();
+        if frame.stage != abi::EXECUTE {
+            let stage = frame.stage;
+            return Err(Refusal::invalid(format!("called in stage {stage}, and not to execute")));
+        }
+        match self.api() {
+            Some(api) if api.version.major != abi::MAJOR => {
+                let major = api.version.major;
+                Err(Refusal::invalid(format!("version {major} of XLA's interface is unknown")))
+            }
+            _ => Ok(frame),
+        }
+    }
+
     /// The state of the execution, for XLA's functions.
     pub(crate) fn context(&self) -> *mut Context {
         self.get().context
@@ -78,20 +94,10 @@ impl<'a> Call<'a> {
     /// an attribute is missing or wrong. Buffers and their types are checked when their elements
     /// are asked for.
     pub(crate) fn read(from: &Frame<'a>) -> Result<Self, Refusal> {
-        let frame = from.get();
-        if frame.stage != abi::EXECUTE {
-            let stage = frame.stage;
-            return Err(Refusal::invalid(format!("called in stage {stage}, and not to execute")));
-        }
-        if let Some(api) = from.api()
-            && api.version.major != abi::MAJOR
-        {
-            let major = api.version.major;
-            return Err(Refusal::invalid(format!("version {major} of XLA's interface is unknown")));
-        }
+        let frame = from.executing()?;
         let array = only(&frame.args, "argument")?;
         let result = only(&frame.rets, "result")?;
-        let (fold, axes) = attributes(&frame.attrs)?;
+        let (fold, axes) = fold_and_axes(&frame.attrs)?;
         let mut is_reduced = vec![false; array.dims.len()];
         for &axis in axes {
             let slot = usize::try_from(axis).ok().and_then(|axis| is_reduced.get_mut(axis));
@@ -117,7 +123,7 @@ impl<'a> Call<'a> {
             )));
         }
         let call = Self { array, result, fold, axes };
-        if call.overlaps()? {
+        if call.array.overlaps(&call.result)? {
             return Err(Refusal::invalid("the result lies over the argument"));
         }
         Ok(call)
@@ -128,10 +134,8 @@ impl<'a> Call<'a> {
     /// # Errors
     /// If they have another size, or lie nowhere or off their boundaries.
     pub(crate) fn array<T: Element>(&self) -> Result<&'a [T], Refusal> {
-        let start = self.array.start::<T>("argument")?;
-        // SAFETY: XLA's buffer has the elements of its dims, all bits of which are values of `T`,
-        // at an aligned address; nobody writes them during the call, and the result lies elsewhere.
-        Ok(unsafe { std::slice::from_raw_parts(start, self.array.elements) })
+        // SAFETY: nobody writes an argument during the call, and the result lies elsewhere.
+        unsafe { self.array.elements("argument") }
     }
 
     /// The place of the results.
@@ -139,22 +143,49 @@ impl<'a> Call<'a> {
     /// # Errors
     /// As for the array.
     pub(crate) fn result<T: Element>(&mut self) -> Result<&'a mut [T], Refusal> {
-        let start = self.result.start::<T>("result")?;
-        // SAFETY: as for the array; XLA hands a result over to one call alone, `self` is borrowed
-        // alone, and what the buffer holds is some value of `T`.
-        Ok(unsafe { std::slice::from_raw_parts_mut(start, self.result.elements) })
+        // SAFETY: XLA hands a result over to one call alone, and `self` is borrowed alone.
+        unsafe { self.result.elements_mut("result") }
     }
+}
 
-    /// Checks whether the argument and the result share bytes.
-    fn overlaps(&self) -> Result<bool, Refusal> {
-        let ends = |buffer: &Buffer| -> Result<(usize, usize), Refusal> {
-            let start = buffer.data.addr();
-            let bytes = size_of_type(buffer.data_type)?.checked_mul(buffer.elements);
-            let end = bytes.and_then(|bytes| start.checked_add(bytes));
-            Ok((start, end.ok_or_else(|| Refusal::invalid("a buffer is too large"))?))
-        };
-        let ((a, a_end), (b, b_end)) = (ends(&self.array)?, ends(&self.result)?);
-        Ok(a.max(b) < a_end.min(b_end))
+/// A call of a program.
+pub(crate) struct ProgramCall<'a> {
+    pub(crate) arguments: Vec<Buffer>,
+    /// Where the results go: each apart from the others and from the arguments.
+    pub(crate) results: Vec<Buffer>,
+    /// The text of the program.
+    pub(crate) text: &'a str,
+}
+
+impl<'a> ProgramCall<'a> {
+    /// Reads a call.
+    ///
+    /// # Errors
+    /// If the stage is another one than the execution, something is no buffer, results lie over other
+    /// buffers, or the attribute is missing or wrong.
+    pub(crate) fn read(from: &Frame<'a>) -> Result<Self, Refusal> {
+        let frame = from.executing()?;
+        let arguments = buffers(&frame.args, "argument")?;
+        let results = buffers(&frame.rets, "result")?;
+        for (number, result) in results.iter().enumerate() {
+            for other in arguments.iter().chain(&results[..number]) {
+                if result.overlaps(other)? {
+                    return Err(Refusal::invalid("a result lies over another buffer"));
+                }
+            }
+        }
+        let mut found = None;
+        for (name, kind, value) in attributes(&frame.attrs)? {
+            match (name, kind) {
+                // SAFETY: the value of a string is null, or a span of bytes.
+                (NativeProgram::PROGRAM, abi::STRING) => {
+                    found = Some(unsafe { text(value.cast()) }?)
+                }
+                _ => return Err(unknown_attribute(name, kind)),
+            }
+        }
+        let text = found.ok_or_else(|| missing(NativeProgram::PROGRAM))?;
+        Ok(Self { arguments, results, text })
     }
 }
 
@@ -200,6 +231,48 @@ pub(crate) fn unknown_type(data_type: i32) -> Refusal {
 }
 
 impl Buffer {
+    /// The elements.
+    ///
+    /// # Errors
+    /// If they have another size, or lie nowhere or off their boundaries.
+    ///
+    /// # Safety
+    /// Nobody may write them meanwhile.
+    pub(crate) unsafe fn elements<'a, T: Element>(&self, what: &str) -> Result<&'a [T], Refusal> {
+        let start = self.start::<T>(what)?;
+        // SAFETY: XLA's buffer has the elements of its dims, all bits of which are values of `T`,
+        // at an aligned address; the caller promises the rest.
+        Ok(unsafe { std::slice::from_raw_parts(start, self.elements) })
+    }
+
+    /// The elements, to write them.
+    ///
+    /// # Errors
+    /// As for [`Buffer::elements`].
+    ///
+    /// # Safety
+    /// Nobody else may use them meanwhile.
+    pub(crate) unsafe fn elements_mut<'a, T: Element>(
+        &mut self,
+        what: &str,
+    ) -> Result<&'a mut [T], Refusal> {
+        let start = self.start::<T>(what)?;
+        // SAFETY: as above; what the buffer holds is some value of `T`.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, self.elements) })
+    }
+
+    /// Checks whether two buffers share bytes.
+    fn overlaps(&self, other: &Self) -> Result<bool, Refusal> {
+        let ends = |buffer: &Self| -> Result<(usize, usize), Refusal> {
+            let start = buffer.data.addr();
+            let bytes = size_of_type(buffer.data_type)?.checked_mul(buffer.elements);
+            let end = bytes.and_then(|bytes| start.checked_add(bytes));
+            Ok((start, end.ok_or_else(|| Refusal::invalid("a buffer is too large"))?))
+        };
+        let ((a, a_end), (b, b_end)) = (ends(self)?, ends(other)?);
+        Ok(a.max(b) < a_end.min(b_end))
+    }
+
     /// Where its elements begin; dangling if there are none.
     fn start<T: Element>(&self, what: &str) -> Result<*mut T, Refusal> {
         // Truth values are read as bytes.
@@ -227,19 +300,39 @@ impl Buffer {
 
 /// The only value of several.
 fn only(values: &Values, what: &str) -> Result<Buffer, Refusal> {
+    let mut buffers = buffers(values, what)?;
+    match (buffers.pop(), buffers.is_empty()) {
+        (Some(buffer), true) => Ok(buffer),
+        _ => {
+            let size = values.size;
+            Err(Refusal::invalid(format!("there are {size} {what}s, and not one")))
+        }
+    }
+}
+
+/// The values, which are buffers.
+fn buffers(values: &Values, what: &str) -> Result<Vec<Buffer>, Refusal> {
     // SAFETY: `values` is a part of the frame, so its arrays are as long as it says.
     let (types, all) = unsafe {
         (slice(values.types, values.size, what)?, slice(values.values, values.size, what)?)
     };
-    let [kind] = types else {
-        let size = values.size;
-        return Err(Refusal::invalid(format!("there are {size} {what}s, and not one")));
-    };
-    if *kind != abi::BUFFER {
-        return Err(Refusal::invalid(format!("the {what} is no buffer")));
-    }
-    let value = all.first().copied().unwrap_or(std::ptr::null()).cast::<abi::Buffer>();
-    // SAFETY: what XLA says to be a buffer is null, or begins with its size.
+    let all = types.iter().zip(all);
+    all.map(|(&kind, &value)| {
+        if kind != abi::BUFFER {
+            return Err(Refusal::invalid(format!("the {what} is no buffer")));
+        }
+        // SAFETY: what XLA says to be a buffer is null, or begins with its size.
+        unsafe { buffer(value.cast(), what) }
+    })
+    .collect()
+}
+
+/// Reads a buffer.
+///
+/// # Safety
+/// `value` must be null, or begin with its size.
+unsafe fn buffer(value: *const abi::Buffer, what: &str) -> Result<Buffer, Refusal> {
+    // SAFETY: the caller says so.
     let size = unsafe { value.cast::<usize>().as_ref() };
     if !size.is_some_and(|&size| has(size, size_of::<abi::Buffer>())) {
         return Err(Refusal::invalid(format!("the {what} is no buffer of a known version")));
@@ -261,8 +354,8 @@ fn only(values: &Values, what: &str) -> Result<Buffer, Refusal> {
     Ok(Buffer { data_type: buffer.data_type, dims, elements, data: buffer.data })
 }
 
-/// The attributes `fold` and `axes`.
-fn attributes(attrs: &Attributes) -> Result<(NativeFold, &[i64]), Refusal> {
+/// The name, the kind and the value of each attribute.
+fn attributes<'a>(attrs: &Attributes) -> Result<Vec<(&'a str, i32, *const c_void)>, Refusal> {
     // SAFETY: `attrs` is a part of the frame, so its arrays are as long as it says.
     let (types, names, values) = unsafe {
         (
@@ -271,10 +364,16 @@ fn attributes(attrs: &Attributes) -> Result<(NativeFold, &[i64]), Refusal> {
             slice(attrs.values, attrs.size, "attribute")?,
         )
     };
+    let all = types.iter().zip(names).zip(values);
+    // SAFETY: a name is null, or a span of bytes as the header says.
+    all.map(|((&kind, &name), &value)| Ok((unsafe { text(name) }?, kind, value))).collect()
+}
+
+/// The attributes `fold` and `axes`.
+fn fold_and_axes<'a>(attrs: &Attributes) -> Result<(NativeFold, &'a [i64]), Refusal> {
     let (mut fold, mut axes) = (None, None);
-    for ((&kind, &name), &value) in types.iter().zip(names).zip(values) {
-        // SAFETY: a name is null, or a span of bytes as the header says.
-        match (unsafe { text(name) }?, kind) {
+    for (name, kind, value) in attributes(attrs)? {
+        match (name, kind) {
             (NativeCall::FOLD, abi::STRING) => {
                 // SAFETY: the value of a string is null, or a span of bytes.
                 let name = unsafe { text(value.cast()) }?;
@@ -282,15 +381,21 @@ fn attributes(attrs: &Attributes) -> Result<(NativeFold, &[i64]), Refusal> {
             }
             // SAFETY: the value of an array is null, or an `Array`.
             (NativeCall::AXES, abi::ARRAY) => axes = Some(unsafe { integers(value.cast()) }?),
-            (name, kind) => {
-                return Err(Refusal::invalid(format!(
-                    "the attribute `{name}` of kind {kind} is unknown"
-                )));
-            }
+            _ => return Err(unknown_attribute(name, kind)),
         }
     }
-    let missing = |name| move || Refusal::invalid(format!("the attribute `{name}` is missing"));
-    Ok((fold.ok_or_else(missing(NativeCall::FOLD))?, axes.ok_or_else(missing(NativeCall::AXES))?))
+    Ok((
+        fold.ok_or_else(|| missing(NativeCall::FOLD))?,
+        axes.ok_or_else(|| missing(NativeCall::AXES))?,
+    ))
+}
+
+fn unknown_attribute(name: &str, kind: i32) -> Refusal {
+    Refusal::invalid(format!("the attribute `{name}` of kind {kind} is unknown"))
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal::invalid(format!("the attribute `{name}` is missing"))
 }
 
 fn fold_of(name: &str) -> Result<NativeFold, Refusal> {

@@ -1,14 +1,16 @@
-//! Reductions as custom calls of XLA, by its typed foreign function interface (FFI).
+//! Reductions and programs as custom calls of XLA, by its typed foreign function interface (FFI).
 //!
-//! XLA calls [`tilewright_reduce`] with a *call frame* (`abi`): buffers, attributes, and functions of
-//! its own. `frame` checks all of it and makes slices, `kernel` chooses the reduction by types and
-//! attributes, and `pool` runs its tasks on XLA's threads. Whatever is wrong becomes an error of
+//! XLA calls [`tilewright_reduce`] or [`tilewright_program`] with a *call frame* (`abi`): buffers,
+//! attributes, and functions of its own. `frame` checks all of it and makes slices, `kernel` chooses
+//! the reduction by types and attributes, `program` reads the program, and `pool` runs tasks on XLA's
+//! threads. Whatever is wrong becomes an error of
 //! XLA, and no panic leaves a call.
 
 mod abi;
 mod frame;
 mod kernel;
 mod pool;
+mod program;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +19,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use tilewright::ir::NativeCall;
+use tilewright::ir::{NativeCall, NativeProgram};
 
-pub(crate) use abi::CallFrame;
-use abi::{Api, ErrorCreateArgs, Extension, Metadata, MetadataExtension, XlaError, has};
-use frame::Call;
+use abi::{Api, ErrorCreateArgs, Extension, Metadata, MetadataExtension, has};
+pub(crate) use abi::{CallFrame, XlaError};
+use frame::{Call, Frame, ProgramCall};
 use pool::XlaPool;
 
 /// The newest minor version of the interface whose header was read: `XLA_FFI_API_MINOR`.
@@ -70,6 +72,31 @@ impl From<tilewright_native::Error> for Refusal {
 /// `frame` must be a frame as XLA passes it to handlers: what it points to must be of the sizes that
 /// it says, and nobody else may write its buffers meanwhile.
 pub(crate) unsafe extern "C" fn tilewright_reduce(frame: *mut CallFrame) -> *mut XlaError {
+    let reduce = |frame: &Frame<'_>, pool: &XlaPool<'_>| kernel::run(Call::read(frame)?, pool);
+    // SAFETY: as the caller says.
+    unsafe { handle(frame, NativeCall::TARGET, reduce) }
+}
+
+/// Computes the results by the program whose text is the attribute `program`, as
+/// [`tilewright::native::sealed`] writes it.
+///
+/// # Safety
+/// As for [`tilewright_reduce`].
+pub(crate) unsafe extern "C" fn tilewright_program(frame: *mut CallFrame) -> *mut XlaError {
+    let run = |frame: &Frame<'_>, pool: &XlaPool<'_>| program::run(ProgramCall::read(frame)?, pool);
+    // SAFETY: as the caller says.
+    unsafe { handle(frame, NativeProgram::TARGET, run) }
+}
+
+/// Handles a call frame of the target `name`.
+///
+/// # Safety
+/// As for [`tilewright_reduce`].
+unsafe fn handle(
+    frame: *mut CallFrame,
+    name: &str,
+    work: impl Fn(&Frame<'_>, &XlaPool<'_>) -> Result<(), Refusal>,
+) -> *mut XlaError {
     // SAFETY: every version of the frame begins with its size.
     let Some(size) = (unsafe { frame.cast::<usize>().as_ref() }) else { return null_mut() };
     if !has(*size, CallFrame::LEAST) {
@@ -77,24 +104,20 @@ pub(crate) unsafe extern "C" fn tilewright_reduce(frame: *mut CallFrame) -> *mut
         return null_mut();
     }
     // SAFETY: it has all fields up to the attributes, which alone are read.
-    let frame = unsafe { frame::Frame::new(frame) };
+    let frame = unsafe { Frame::new(frame) };
     if let Some(extension) = frame.metadata() {
         // SAFETY: XLA keeps the extension and what it points to for the call.
         unsafe { tell(extension) };
         return null_mut();
     }
     let Some(api) = frame.api() else { return null_mut() };
-    let reduced = catch_unwind(AssertUnwindSafe(|| reduce(&frame, api)));
-    let refusal = match reduced {
+    let pool = XlaPool::new(api, frame.context());
+    let refusal = match catch_unwind(AssertUnwindSafe(|| work(&frame, &pool))) {
         Ok(Ok(())) => return null_mut(),
         Ok(Err(refusal)) => refusal,
-        Err(_) => Refusal { code: abi::INTERNAL, message: "the reduction panicked".into() },
+        Err(_) => Refusal { code: abi::INTERNAL, message: "the call panicked".into() },
     };
-    error(api, &refusal)
-}
-
-fn reduce(frame: &frame::Frame<'_>, api: &Api) -> Result<(), Refusal> {
-    kernel::run(Call::read(frame)?, &XlaPool::new(api, frame.context()))
+    error(api, name, &refusal)
 }
 
 /// Fills in the version of the interface and the traits of the handler, of which it has none.
@@ -123,8 +146,8 @@ unsafe fn tell(extension: *mut Extension) {
 }
 
 /// Makes an error of XLA.
-fn error(api: &Api, refusal: &Refusal) -> *mut XlaError {
-    let message = format!("{}: {}", NativeCall::TARGET, refusal.message).replace('\0', "?");
+fn error(api: &Api, name: &str, refusal: &Refusal) -> *mut XlaError {
+    let message = format!("{name}: {}", refusal.message).replace('\0', "?");
     let message = CString::new(message).unwrap_or_default();
     let mut args = ErrorCreateArgs {
         struct_size: ErrorCreateArgs::SIZE,

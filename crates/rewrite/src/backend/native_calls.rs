@@ -25,6 +25,8 @@
 //! place of the maximum then is that of the first NaN.
 
 mod price;
+mod program_price;
+mod programs;
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::attr::Verbatim;
@@ -65,7 +67,10 @@ impl Pass for NativeCalls {
         if module.header.num_partitions.is_some_and(|count| count > 1) {
             return Ok(changes);
         }
-        for computation in module.computations().to_vec() {
+        let programs = programs::computations(module);
+        let others = module.computations().iter().filter(|id| !programs.contains(id));
+        for computation in others.copied().collect::<Vec<_>>() {
+            changes += programs::call_programs(module, computation, cx)?;
             let reduces: Vec<InstId> = module
                 .instructions(computation)
                 .filter(|&id| matches!(module.op(id), Op::Reduce(_)) && module.is_live(id))

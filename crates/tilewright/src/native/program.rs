@@ -3,20 +3,20 @@
 use tilewright_ir::ops::elementwise::Direction;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, InstId, Literal, Module, Op, Opcode};
-use tilewright_native::fused::{Binary, Id, Kind, Operand, Program, Reduction, Unary, Values};
-use tilewright_native::{Error, Pool, View};
+use tilewright_native::fused::{Binary, Id, Kind, Program, Reduction, Unary};
+use tilewright_native::{Error, View};
 
 use rustc_hash::FxHashMap;
 
-use super::region::{Along, Region, located};
+use tilewright_rewrite::analysis::iteration::{Along, Region, dims, located};
 
 /// A region as a program, with what its inputs and outputs are.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    program: Program,
+    pub(super) program: Program,
     space: Vec<usize>,
-    inputs: Vec<Along>,
-    outputs: Vec<(ElementType, Vec<i64>)>,
+    pub(super) inputs: Vec<Along>,
+    pub(super) outputs: Vec<(ElementType, Vec<i64>)>,
 }
 
 impl Prepared {
@@ -53,49 +53,22 @@ impl Prepared {
         Some(Self { program, space: region.space.clone(), inputs, outputs })
     }
 
-    /// Runs the program.
-    pub(super) fn run(&self, operands: &[Literal], pool: &dyn Pool) -> Result<Literal, String> {
-        let operands = operands.iter().zip(&self.inputs).map(|(literal, along)| {
-            let array = literal.as_array().ok_or("an operand is no array")?;
-            self.operand(array, along).map_err(|error| error.to_string())
-        });
-        let operands: Vec<Operand<'_>> = operands.collect::<Result<_, String>>()?;
-        let results = self.program.run(&operands, pool).map_err(|error| error.to_string())?;
-        let literals = results.into_iter().zip(&self.outputs).map(|(result, (kind, dims))| {
-            let data = match result.values {
-                Values::F32(data) => Data::F32(data),
-                Values::F64(data) => Data::F64(data),
-                Values::Bf16(data) => Data::BF16(data),
-                Values::F16(data) => Data::F16(data),
-                Values::Bool(data) => Data::Pred(data),
-            };
-            let array = ArrayLiteral::new(*kind, dims.iter().copied(), data);
-            array.map(Literal::Array).map_err(|error| error.to_string())
-        });
-        let mut literals: Vec<Literal> = literals.collect::<Result<_, String>>()?;
-        match literals.len() {
-            1 => literals.pop().ok_or_else(|| "no result".to_owned()),
-            _ => Ok(Literal::Tuple(literals)),
-        }
-    }
-
-    /// Returns an array that lies along some dims of the space.
-    fn operand<'a>(&self, array: &'a ArrayLiteral, along: &Along) -> Result<Operand<'a>, Error> {
+    /// Returns the view of the space that an array has which lies along some of its dims.
+    pub(super) fn along<'a, T>(&self, along: &Along, data: &'a [T]) -> Result<View<'a, T>, Error> {
         let mut strides = vec![0isize; self.space.len()];
         let mut apart = 1usize;
         for &dim in along.iter().rev() {
             strides[dim] = isize::try_from(apart).map_err(|_| Error::TooLarge)?;
             apart = apart.checked_mul(self.space[dim]).ok_or(Error::TooLarge)?;
         }
-        let (dims, strides) = (&self.space, &strides);
-        Ok(match array.data() {
-            Data::F32(data) => View::new(data, 0, dims, strides)?.into(),
-            Data::F64(data) => View::new(data, 0, dims, strides)?.into(),
-            Data::BF16(data) => View::new(data, 0, dims, strides)?.into(),
-            Data::F16(data) => View::new(data, 0, dims, strides)?.into(),
-            Data::Pred(data) => View::new(data, 0, dims, strides)?.into(),
-            _ => return Err(Error::OfAnotherProgram),
-        })
+        View::new(data, 0, &self.space, &strides)
+    }
+
+    /// Returns the view of an input by its number.
+    pub(super) fn view<'a, T>(&self, input: usize, data: &'a [T]) -> Result<View<'a, T>, Error> {
+        let inputs = self.inputs.len();
+        let wrong = Error::Operands { given: input, wanted: inputs };
+        self.along(self.inputs.get(input).ok_or(wrong)?, data)
     }
 }
 
@@ -173,7 +146,7 @@ impl Maker<'_> {
         let (Op::Reduce(attrs), &[array, init_id]) = (module.op(id), module.operands(id)) else {
             return None;
         };
-        let (along, dims) = (region.along.get(&array)?, super::region::dims(module, array)?);
+        let (along, dims) = (region.along.get(&array)?, dims(module, array)?);
         let places = located(&dims, along, &region.space);
         let mut axes = Vec::new();
         for &dim in &attrs.dimensions {

@@ -1,7 +1,7 @@
 //! Custom calls whose meaning is known: one file for each family.
 //!
-//! A target is a name in [`FAMILIES`], [`NativeCall::TARGET`] or begins with `lapack_`; for other targets, [`opaque`]
-//! makes up results if the caller wants that. A known target without an evaluation gives the
+//! A target is a name in [`FAMILIES`], [`NativeCall::TARGET`], [`NativeProgram::TARGET`] or begins with
+//! `lapack_`; for other targets, [`opaque`] makes up results if the caller wants that. A known target without an evaluation gives the
 //! reason; `docs/oracle.md` lists both.
 
 mod householder;
@@ -13,8 +13,8 @@ mod pivots;
 mod shards;
 mod tridiagonal;
 
-use tilewright_ir::NativeCall;
 use tilewright_ir::ops::control::CustomCallAttrs;
+use tilewright_ir::{NativeCall, NativeProgram};
 
 use super::{Cx, sort, unsupported};
 use crate::dynamic::any_dynamic;
@@ -58,6 +58,9 @@ pub(super) fn custom_call(cx: &mut Cx<'_, '_>, attrs: &CustomCallAttrs) -> Outco
     }
     if target == NativeCall::TARGET {
         return native::evaluate(cx);
+    }
+    if target == NativeProgram::TARGET {
+        return native::program(cx);
     }
     if cx.evaluator.invents {
         return opaque::evaluate(cx, attrs);

@@ -1,7 +1,7 @@
-//! Reductions by kernels of this CPU, as [`NativeCall`] says.
+//! Reductions and programs by kernels of this CPU, as [`NativeCall`] and [`NativeProgram`] say.
 
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{Data, ElementType, NativeCall, NativeFold, Opcode};
+use tilewright_ir::{Data, ElementType, NativeCall, NativeFold, NativeProgram, Opcode};
 
 use super::check_static;
 use crate::algebra::Numbers;
@@ -34,6 +34,16 @@ pub(super) fn evaluate(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
         Some(opcode) => values(cx, &call, opcode),
         None => places(cx, &call),
     }
+}
+
+/// Returns what the computation of a program does.
+pub(super) fn program(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
+    check_static(cx)?;
+    let program = NativeProgram::of(cx.module(), cx.id).ok_or_else(|| {
+        unsupported("it calls no computation that takes its operands and has its result")
+    })?;
+    let arguments = std::mem::take(&mut cx.operands);
+    cx.call(program.computation, arguments)
 }
 
 fn values(cx: &mut Cx<'_, '_>, call: &NativeCall, opcode: Opcode) -> Outcome<Value> {

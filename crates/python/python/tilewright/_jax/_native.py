@@ -10,9 +10,10 @@ import jax
 
 from tilewright import _core
 
-# The passes that make the calls. Calls are inlined first, so that they see what is a parameter of
-# the program.
-PASSES = ["inline", "tuple", "dce", "native-calls"]
+# The pass that makes the calls, and the pipeline that it is in: it sees a program in its simplest
+# form.
+PASS = "native-calls"
+PIPELINE = "native"
 
 # The platform that the kernels run on.
 PLATFORM = "cpu"
@@ -24,7 +25,7 @@ _REGISTERED = False
 
 
 def register() -> None:
-    """Makes the custom call known to XLA, once in a process.
+    """Makes the custom calls known to XLA, once in a process.
 
     Raises an error if this jaxlib has no interface for it, or one that is not known.
     """
@@ -36,8 +37,8 @@ def register() -> None:
         found = _MINOR.search(header.read_text())
         if found is None:
             raise RuntimeError(f"{header} does not say which version of the interface it is")
-        name, handler = _core.ffi_target(int(found[1]))
-        jax.ffi.register_ffi_target(name, handler, platform=PLATFORM, api_version=1)
+        for name, handler in _core.ffi_targets(int(found[1])):
+            jax.ffi.register_ffi_target(name, handler, platform=PLATFORM, api_version=1)
         _REGISTERED = True
 
 

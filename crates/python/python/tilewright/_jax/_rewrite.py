@@ -156,10 +156,12 @@ def with_kernels(
     """The module with calls of kernels, if some pay, and the explanation of that."""
     with without_panics():
         called, report, _, explanation = _core.optimize(
-            module, target, exact=exact, passes=_native.PASSES
+            module, target, exact=exact, pipeline=_native.PIPELINE
         )
+        # What is rewritten afterwards is no part of a call any more.
+        called = _core.sealed(called)
     changes = {one["name"]: one["changes"] for one in json.loads(report)["passes"]}
-    return (called if changes.get(_native.PASSES[-1], 0) > 0 else None), explanation
+    return (called if changes.get(_native.PASS, 0) > 0 else None), explanation
 
 
 # Ops of dialects that say how arrays lie on devices: HLO says it in another form, which does not

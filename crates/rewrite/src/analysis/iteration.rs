@@ -1,4 +1,5 @@
-//! Finds the instructions that are one program: they go over one iteration space.
+//! Finds the instructions that go over one iteration space, which can be computed together: a norm
+//! with its elementwise ops, reductions and broadcasts. The programs of the crate `native` are such.
 //!
 //! The space has the dims of an array that is reduced. Every other value is known by the dims of
 //! the space along which it lies, row major: reductions and broadcasts leave dims out and add them,
@@ -13,7 +14,7 @@ use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{CompId, ElementType, InstId, Module, Op, Opcode};
 
 /// The dims of the space along which a value lies, outermost first.
-pub(super) type Along = SmallVec<[usize; 6]>;
+pub type Along = SmallVec<[usize; 6]>;
 
 /// The most values that are looked at for one region, and the most instructions of it.
 const MOST_SEEN: usize = 2000;
@@ -21,22 +22,24 @@ const MOST_MEMBERS: usize = 200;
 /// The most reductions of a region.
 const MOST_REDUCTIONS: usize = 48;
 
-/// Instructions that are one program, in order.
+/// Instructions that go over one iteration space, in order.
 #[derive(Debug)]
-pub(super) struct Region {
-    pub(super) members: Vec<InstId>,
+pub struct Region {
+    /// The instructions.
+    pub members: Vec<InstId>,
     /// The values that these read and do not compute.
-    pub(super) inputs: Vec<InstId>,
+    pub inputs: Vec<InstId>,
     /// The members that others read.
-    pub(super) outputs: Vec<InstId>,
-    pub(super) space: Vec<usize>,
+    pub outputs: Vec<InstId>,
+    /// The sizes of the space's dims.
+    pub space: Vec<usize>,
     /// How members and inputs lie in the space.
-    pub(super) along: FxHashMap<InstId, Along>,
+    pub along: FxHashMap<InstId, Along>,
 }
 
 impl Region {
     /// Returns the region of a reduce, if programs can compute it.
-    pub(super) fn of(module: &Module, computation: CompId, seed: InstId) -> Option<Self> {
+    pub fn of(module: &Module, computation: CompId, seed: InstId) -> Option<Self> {
         let array = *module.operands(seed).first()?;
         let dims = dims(module, array)?;
         let space: Vec<usize> = dims.into_iter().filter(|&dim| dim != 1).collect();
@@ -45,19 +48,39 @@ impl Region {
         }
         let mut search = Search { module, computation, space, along: FxHashMap::default() };
         search.spread(array);
-        let members = search.members();
+        let members = search.without_moves(search.members());
         members.contains(&seed).then(|| search.region(members))
+    }
+
+    /// Returns the region of all instructions of a computation but its parameters and a tuple of
+    /// results, if they are one.
+    pub fn whole(module: &Module, computation: CompId) -> Option<Self> {
+        let is_reduce = |id: &InstId| matches!(module.op(*id), Op::Reduce(_));
+        let seed = module.instructions(computation).find(is_reduce)?;
+        let array = *module.operands(seed).first()?;
+        let space = dims(module, array)?.into_iter().filter(|&dim| dim != 1).collect();
+        let mut search = Search { module, computation, space, along: FxHashMap::default() };
+        search.spread(array);
+        let members = search.members();
+        let is_outside = |id: InstId| match module.op(id) {
+            Op::Parameter(_) => true,
+            Op::Tuple => module.is_root(id),
+            _ => false,
+        };
+        let is_whole =
+            module.instructions(computation).all(|id| members.contains(&id) || is_outside(id));
+        is_whole.then(|| search.region(members))
     }
 }
 
 /// Returns the sizes of an array's dims, if they are known.
-pub(super) fn dims(module: &Module, id: InstId) -> Option<Vec<usize>> {
+pub fn dims(module: &Module, id: InstId) -> Option<Vec<usize>> {
     let shape = module.array_shape(id).filter(|shape| shape.is_static())?;
     shape.dims().iter().map(|&dim| usize::try_from(dim).ok()).collect()
 }
 
 /// For each dim of an array the dims of the space that it is, if it is some of these as a whole.
-pub(super) fn located(dims: &[usize], along: &[usize], space: &[usize]) -> Vec<Option<Along>> {
+pub fn located(dims: &[usize], along: &[usize], space: &[usize]) -> Vec<Option<Along>> {
     let mut places = Vec::with_capacity(dims.len());
     let mut left = along.iter().copied().peekable();
     // The elements of the array's dims and of the space's since both last began together.
@@ -143,7 +166,8 @@ fn is_known(module: &Module, id: InstId) -> bool {
     }
 }
 
-pub(super) fn is_float(element_type: ElementType) -> bool {
+/// Checks whether programs compute with elements of a type as numbers.
+pub fn is_float(element_type: ElementType) -> bool {
     let floats = [ElementType::F16, ElementType::BF16, ElementType::F32, ElementType::F64];
     floats.contains(&element_type)
 }
@@ -298,8 +322,17 @@ impl Search<'_> {
                 end = end.min(place(&id));
             }
         }
-        // An instruction that only moves elements, and that other instructions use, stays outside
-        // of the program if it stands after all that the program reads.
+        members
+    }
+
+    /// Leaves instructions out that only move elements, which other instructions use, if they stand
+    /// after all that the program reads.
+    fn without_moves(&self, mut members: FxHashSet<InstId>) -> FxHashSet<InstId> {
+        let module = self.module;
+        let order: Vec<InstId> = module.instructions(self.computation).collect();
+        let places: FxHashMap<InstId, usize> =
+            order.iter().enumerate().map(|(place, &id)| (id, place)).collect();
+        let place = |id: &InstId| places.get(id).copied().unwrap_or(usize::MAX);
         let reads = members.iter().flat_map(|&id| module.operands(id));
         let last = reads.filter(|id| !members.contains(*id)).map(place).max();
         for &id in order.iter().rev().filter(|id| last.is_none_or(|last| place(id) > last)) {

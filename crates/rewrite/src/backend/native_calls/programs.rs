@@ -1,0 +1,167 @@
+//! Whole norms, gradients and other programs by one call.
+//!
+//! ```text
+//! y, s = norm(x, ...)  =  custom-call(x, ...; norm)
+//! ```
+//!
+//! `norm` is what goes over one iteration space (`analysis::iteration`): reductions, and the
+//! elementwise ops and broadcasts that use their results. The call computes it slab by slab, so that
+//! an array is read from memory once or twice, whatever XLA:CPU would fuse.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, GetTupleElementAttrs};
+use tilewright_ir::{
+    ArrayShape, CompId, EditError, ElementType, InstId, Layout, Module, NativeProgram, Op, Outline,
+    Shape,
+};
+
+use super::{NativeCalls, is_stored, program_price};
+use crate::analysis::iteration::Region;
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass, Place};
+
+/// The computations that are programs.
+pub(super) fn computations(module: &Module) -> FxHashSet<CompId> {
+    let all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    all.filter_map(|id| NativeProgram::of(module, id)).map(|program| program.computation).collect()
+}
+
+/// Makes calls of the programs of a computation; returns how many.
+pub(super) fn call_programs(
+    module: &mut Module,
+    computation: CompId,
+    cx: &mut Context<'_>,
+) -> Result<usize, EditError> {
+    let mut calls = 0;
+    if !cx.float_mode.allow(Class::Bounded) {
+        return Ok(calls);
+    }
+    let mut tried: FxHashSet<InstId> = FxHashSet::default();
+    while let Some(seed) = next(module, computation, &mut tried) {
+        let Some(region) = Region::of(module, computation, seed) else { continue };
+        tried.extend(&region.members);
+        if fits(module, &region) {
+            calls += usize::from(attempt(module, computation, &region, cx)?);
+        }
+    }
+    Ok(calls)
+}
+
+/// Returns the next reduce of a computation that is not in a region that was tried.
+fn next(module: &Module, computation: CompId, tried: &mut FxHashSet<InstId>) -> Option<InstId> {
+    let is_one = |&id: &InstId| matches!(module.op(id), Op::Reduce(_)) && module.is_live(id);
+    module.instructions(computation).filter(is_one).find(|&id| tried.insert(id))
+}
+
+/// Checks whether a call can compute a region: arrays of `f32` that lie in memory anyway, no function
+/// that kernels compute element by element, and nothing attached.
+fn fits(module: &Module, region: &Region) -> bool {
+    let is_float = |id: InstId| {
+        let shape = module.array_shape(id);
+        shape.is_some_and(|shape| shape.element_type == ElementType::F32)
+    };
+    let is_small =
+        |id: InstId| region.along.get(&id).is_some_and(|along| along.len() < region.space.len());
+    let is_plain = |&id: &InstId| {
+        let is_truth = |shape: &ArrayShape| shape.element_type == ElementType::Pred;
+        let is_known = is_float(id) || module.array_shape(id).is_some_and(is_truth);
+        is_known
+            && module.extras(id).is_none_or(tilewright_ir::Extras::is_empty)
+            && !matches!(module.op(id), Op::Log(_) | Op::Tanh(_) | Op::Logistic(_) | Op::Power)
+    };
+    region.members.iter().all(is_plain)
+        && region.inputs.iter().all(|&id| is_float(id) && (is_small(id) || is_stored(module, id)))
+        && region.outputs.iter().all(|&id| is_float(id) && (is_small(id) || is_written(module, id)))
+}
+
+/// Checks whether whoever uses an array reads it from memory: XLA:CPU would fuse elementwise ops with
+/// what computes it.
+fn is_written(module: &Module, id: InstId) -> bool {
+    module.users(id).into_iter().filter(|&user| module.is_live(user)).all(|user| {
+        matches!(
+            module.op(user),
+            Op::Tuple
+                | Op::While(_)
+                | Op::Conditional(_)
+                | Op::CustomCall(_)
+                | Op::Dot(_)
+                | Op::Convolution(_)
+                | Op::Sort(_)
+        ) || (matches!(module.op(user), Op::Reshape(_)) && is_written(module, user))
+    })
+}
+
+/// Makes a call if it pays; notes it either way.
+fn attempt(
+    module: &mut Module,
+    computation: CompId,
+    region: &Region,
+    cx: &mut Context<'_>,
+) -> Result<bool, EditError> {
+    let Some(&seed) = region.outputs.first() else { return Ok(false) };
+    let Some(price) = program_price::price(module, region) else { return Ok(false) };
+    let (place, count) = (Place::of(module, seed), region.members.len());
+    let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.compiled);
+    if !price.pays() {
+        let why =
+            format!("{count} instructions by one call of this CPU's kernels would take {times}");
+        cx.refuse(NativeCalls.name(), place, why);
+        return Ok(false);
+    }
+    let text = format!("computed {count} instructions by one call of this CPU's kernels: {times}");
+    if !cx.make(NativeCalls.name(), place, text) {
+        return Ok(false);
+    }
+    call(module, computation, region)?;
+    Ok(true)
+}
+
+/// Puts a call in the place of a region.
+fn call(module: &mut Module, parent: CompId, region: &Region) -> Result<(), EditError> {
+    let part =
+        Outline { inputs: &region.inputs, members: &region.members, outputs: &region.outputs };
+    let name = module.fresh_computation_name("native_program");
+    let at = module.after_all(parent, &region.inputs);
+    let called = module.outline(parent, name, &part)?;
+    let row_major = |id: &InstId| {
+        let shape = module.array_shape(*id).cloned();
+        let shape = shape.map(|shape| {
+            let layout = Layout::descending(shape.rank());
+            Shape::from(shape.with_layout(Some(layout)))
+        });
+        shape.unwrap_or_else(|| module.shape(*id).clone())
+    };
+    // Without layouts, XLA might choose others than kernels read and write.
+    let attrs = CustomCallAttrs {
+        custom_call_target: NativeProgram::TARGET.into(),
+        operand_layout_constraints: Some(region.inputs.iter().map(row_major).collect()),
+        api_version: ApiVersion::TypedFfi,
+        called_computations: std::iter::once(called).collect(),
+        ..CustomCallAttrs::default()
+    };
+    let shapes: Vec<Shape> = region.outputs.iter().map(row_major).collect();
+    let shape = match shapes.as_slice() {
+        [one] => one.clone(),
+        _ => Shape::Tuple(shapes.clone()),
+    };
+    let op = Op::CustomCall(Box::new(attrs));
+    let name = module.fresh_name("native-program");
+    let call = module.insert(at, op, shape, &region.inputs, name)?;
+    if let &[output] = region.outputs.as_slice() {
+        module.copy_metadata(output, call);
+        module.replace_uses(output, call)?;
+    } else {
+        for ((index, &output), shape) in (0i64..).zip(&region.outputs).zip(shapes) {
+            let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
+            let name = module.fresh_name("part");
+            let part = module.insert(at, op, shape, &[call], name)?;
+            module.replace_uses(output, part)?;
+        }
+    }
+    for &id in region.members.iter().rev() {
+        if module.is_removable(id) {
+            module.remove(id)?;
+        }
+    }
+    Ok(())
+}
