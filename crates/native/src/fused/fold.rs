@@ -261,10 +261,57 @@ impl FoldShape {
     }
 }
 
+/// Sums of a few rows, which are added to accumulators together.
+#[derive(Debug)]
+pub(super) struct Pending<R> {
+    sums: Vec<R>,
+    /// Where the accumulators begin.
+    at: usize,
+    /// The number of rows.
+    rows: usize,
+}
+
+impl<R: Real> Pending<R> {
+    pub(super) const fn new() -> Self {
+        Self { sums: Vec::new(), at: 0, rows: 0 }
+    }
+
+    /// Adds the sums to the accumulators.
+    #[inline(always)]
+    pub(super) fn flush(&mut self, to: &mut Accumulators) {
+        if self.rows > 0 {
+            to.add_sums(self.at, &self.sums);
+            self.rows = 0;
+        }
+    }
+
+    /// Adds rows of a tile, each of which has an element for each of the accumulators from `at` on.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        level: Level,
+        (tile, len): (&[R], usize),
+        at: usize,
+        (to, nothing): (&mut Accumulators, &mut [()]),
+    ) {
+        let count = tile.len() / len;
+        if self.rows + count > MOST_ROWS || self.at != at || self.sums.len() != len {
+            self.flush(to);
+        }
+        if self.rows == 0 {
+            self.at = at;
+            self.sums.clear();
+            self.sums.resize(len, R::ZERO);
+        }
+        self.rows += count;
+        add_blocks(Sum, level, tile, &mut self.sums, nothing);
+    }
+}
+
 /// Where what is reduced of a tile goes.
 pub(super) enum Total<'a, R> {
-    /// It is added to that of other tiles.
-    Accumulators(&'a mut Accumulators),
+    /// It is added to that of other tiles, in the case of sums perhaps later.
+    Accumulators(&'a mut Accumulators, &'a mut Pending<R>),
     /// It is the result, and the squared deviations beside.
     Results([&'a mut [R]; 2]),
 }
@@ -281,7 +328,7 @@ impl<R: Real> Total<'_, R> {
         count: f64,
     ) {
         match self {
-            Self::Accumulators(to) => to.add_all(kind, (at, loops), values, squares, count),
+            Self::Accumulators(to, _) => to.add_all(kind, (at, loops), values, squares, count),
             Self::Results([first, second]) => {
                 for (values, to) in [(Some(values), first), (squares, second)] {
                     let Some(values) = values else { continue };
@@ -316,7 +363,7 @@ impl<R: Real> Task for FoldTile<'_, R> {
     #[inline(always)]
     fn run(self) {
         match self.kind {
-            Reduction::Sum => self.fold(Sum),
+            Reduction::Sum => self.sum(),
             Reduction::Product => self.fold(Product),
             Reduction::Max => self.fold(Max),
             Reduction::Min => self.fold(Min),
@@ -326,6 +373,27 @@ impl<R: Real> Task for FoldTile<'_, R> {
 }
 
 impl<R: Real> FoldTile<'_, R> {
+    /// Adds up a tile. Where few rows are added element by element, those of several tiles are, too.
+    #[inline(always)]
+    fn sum(self) {
+        if let Total::Accumulators(to, pending) = self.to {
+            if let &[(rows, true), (len, false)] = self.shape.extents.as_slice()
+                && rows < MOST_ROWS / 2
+                && len >= LEAST_BLOCK
+                && self.loops.is_dense()
+            {
+                let at = self.at.cast_unsigned();
+                let nothing = &mut self.spare.nothing[..];
+                pending.add(self.level, (self.a, len), at, (to, nothing));
+                return;
+            }
+            pending.flush(to);
+            Self { to: Total::Accumulators(to, pending), ..self }.fold(Sum);
+        } else {
+            self.fold(Sum);
+        }
+    }
+
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
         let Self { a, shape, kind, at, loops, to, spare, level } = self;
@@ -488,26 +556,39 @@ fn reduce_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
     for (number, part) in blocks.chunks(MOST_ROWS * len).enumerate() {
         let sums = if number == 0 { &mut *to } else { &mut *spare };
         sums.fill(start);
-        let rows = Rows {
-            start: part.as_ptr(),
-            count: part.len() / len,
-            apart: len.cast_signed(),
-            step: 1,
-            place: 0,
-            place_apart: 0,
-        };
-        // SAFETY: the part has so many blocks of an element for each of `sums`; the level, which was
-        // detected, has these loops.
-        unsafe {
-            match vectors::blocks_of::<R, F>(level) {
-                Some(add) => add(rows, sums),
-                None => add_rows(fold, sums, &mut nothing[..len], rows),
-            }
-        }
+        add_blocks(fold, level, part, sums, nothing);
         if number > 0 {
             for i in 0..len {
                 fold.merge(&mut to[i], &mut (), (spare[i], ()));
             }
+        }
+    }
+}
+
+/// Adds blocks, each of which has an element for each of `to`.
+#[inline(always)]
+fn add_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
+    fold: F,
+    level: Level,
+    blocks: &[R],
+    to: &mut [R],
+    nothing: &mut [()],
+) {
+    let len = to.len();
+    let rows = Rows {
+        start: blocks.as_ptr(),
+        count: blocks.len() / len,
+        apart: len.cast_signed(),
+        step: 1,
+        place: 0,
+        place_apart: 0,
+    };
+    // SAFETY: there are so many blocks of an element for each of `to`; the level, which was detected,
+    // has these loops.
+    unsafe {
+        match vectors::blocks_of::<R, F>(level) {
+            Some(add) => add(rows, to),
+            None => add_rows(fold, to, &mut nothing[..len], rows),
         }
     }
 }

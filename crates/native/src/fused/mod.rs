@@ -15,7 +15,6 @@
 
 mod chain;
 mod fold;
-mod moments;
 mod output;
 mod plan;
 mod program;
@@ -23,6 +22,7 @@ mod real;
 mod room;
 mod run;
 mod shape;
+mod simplify;
 mod space;
 mod steps;
 mod tile;

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::chain::{self, RunChain};
-use super::fold::{Accumulators, FoldTile, Spare, Total};
-use super::moments::with_moments;
+use super::fold::{Accumulators, FoldTile, Pending, Spare, Total};
 use super::output::{Start, store};
 use super::plan::{Layout, Plan};
 use super::program::{Id, Kind, Node, Operand, Program, Reduction, with_view};
 use super::real::Real;
 use super::room::{Buffers, Room};
 use super::shape::{Reach, Shape, Shapes};
+use super::simplify::simplified;
 use super::space::Space;
 use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::{self, Apply, Choose, Combine, Expand, Load};
@@ -106,7 +106,7 @@ unsafe fn run_in<R: Real>(
 where
     for<'a> Operand<'a>: From<View<'a, R>>,
 {
-    let better = with_moments(program);
+    let better = simplified(program);
     let program = better.as_ref().unwrap_or(program);
     let plan = Plan::of(program, Space::of(program, operands)?);
     let run = Run { plan: &plan, operands, outputs, level: Level::detect() };
@@ -190,7 +190,18 @@ struct Memory<R> {
     spare: Spare<R>,
     /// By number of the reduction.
     accumulators: Vec<Accumulators>,
+    /// By number of the reduction, too.
+    pending: Vec<Pending<R>>,
     results: Results<R>,
+}
+
+impl<R: Real> Memory<R> {
+    /// Adds what is left to the accumulators.
+    fn flush(&mut self) {
+        for (pending, to) in self.pending.iter_mut().zip(&mut self.accumulators) {
+            pending.flush(to);
+        }
+    }
 }
 
 /// How a pass goes over its tiles.
@@ -220,6 +231,7 @@ impl<R: Real> Scratch<R> {
                 buffers: Buffers::new(plan),
                 spare: Spare::new(if folds { plan.capacity } else { 0 }),
                 accumulators: accumulators(plan),
+                pending: plan.layouts.iter().map(|_| Pending::new()).collect(),
                 results: if keeps_results { results(plan) } else { Vec::new() },
             },
         }
@@ -264,6 +276,7 @@ impl Run<'_> {
                     self.slab(number, pass, unit, &mut scratch);
                 }
             }
+            scratch.memory.flush();
             if let Ok(mut part) = parts[task].lock() {
                 *part = Some(scratch.memory.accumulators);
             }
@@ -297,6 +310,7 @@ impl Run<'_> {
                     let mut scratch = Scratch::new(plan, false);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
                     self.tiles(number, (unit, range), &mut scratch, Some(&reduced));
+                    scratch.memory.flush();
                     if let Ok(mut part) = parts[piece].lock() {
                         *part = Some(scratch.memory.accumulators);
                     }
@@ -340,7 +354,10 @@ impl Run<'_> {
             scratch.memory.accumulators[end].clear();
         }
         self.tiles(number, (unit, 0..tiles), scratch, None);
-        let Memory { accumulators, results, .. } = &mut scratch.memory;
+        let Memory { accumulators, pending, results, .. } = &mut scratch.memory;
+        for &end in &pass.ends {
+            pending[end].flush(&mut accumulators[end]);
+        }
         finish(pass, accumulators, results);
     }
 
@@ -384,7 +401,7 @@ impl Run<'_> {
         (memory, is_whole): (&mut Memory<R>, bool),
         reduced: Option<&Results<R>>,
     ) {
-        let Memory { buffers, spare, accumulators, results } = memory;
+        let Memory { buffers, spare, accumulators, pending, results } = memory;
         match (step.action, &shape.from, &shape.to) {
             (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
                 let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
@@ -394,7 +411,7 @@ impl Run<'_> {
                 let to = if is_whole && !layout.is_sink {
                     Total::Results(results[reduction].each_mut().map(Vec::as_mut_slice))
                 } else {
-                    Total::Accumulators(&mut accumulators[reduction])
+                    Total::Accumulators(&mut accumulators[reduction], &mut pending[reduction])
                 };
                 let kind = layout.reduction;
                 on_level(level, FoldTile { a, shape: fold, kind, at, loops, to, spare, level });

@@ -55,21 +55,23 @@ impl Region {
     /// Returns the region of all instructions of a computation but its parameters and a tuple of
     /// results, if they are one.
     pub fn whole(module: &Module, computation: CompId) -> Option<Self> {
-        let is_reduce = |id: &InstId| matches!(module.op(*id), Op::Reduce(_));
-        let seed = module.instructions(computation).find(is_reduce)?;
-        let array = *module.operands(seed).first()?;
-        let space = dims(module, array)?.into_iter().filter(|&dim| dim != 1).collect();
-        let mut search = Search { module, computation, space, along: FxHashMap::default() };
-        search.spread(array);
-        let members = search.members();
         let is_outside = |id: InstId| match module.op(id) {
             Op::Parameter(_) => true,
             Op::Tuple => module.is_root(id),
             _ => false,
         };
-        let is_whole =
-            module.instructions(computation).all(|id| members.contains(&id) || is_outside(id));
-        is_whole.then(|| search.region(members))
+        // Only some of the arrays that are reduced have all dims of the space apart.
+        let is_reduce = |id: &InstId| matches!(module.op(*id), Op::Reduce(_));
+        module.instructions(computation).filter(is_reduce).find_map(|seed| {
+            let array = *module.operands(seed).first()?;
+            let space = dims(module, array)?.into_iter().filter(|&dim| dim != 1).collect();
+            let mut search = Search { module, computation, space, along: FxHashMap::default() };
+            search.spread(array);
+            let members = search.members();
+            let mut all = module.instructions(computation);
+            let is_whole = all.all(|id| members.contains(&id) || is_outside(id));
+            is_whole.then(|| search.region(members))
+        })
     }
 }
 

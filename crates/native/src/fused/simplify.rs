@@ -1,24 +1,27 @@
-//! Finds means and squared deviations, which one reading of an array gives.
+//! Finds what is computed faster in another form.
 //!
 //! ```text
 //! m = sum(x) / n,  v = sum((x - m)^2)   become   m, v = moments(x)
+//! sum(-x)   becomes   0 - sum(x)
 //! ```
 //!
-//! The mean is that of parts, combined in `f64`; the sum of squares is that of the parts about their
-//! own means, with what they lie apart ([`Reduction::Moments`]). Both are at least as near as what they
-//! take the place of.
+//! One reading gives both moments. The mean is that of parts, combined in `f64`; the sum of squares is
+//! that of the parts about their own means, with what they lie apart ([`Reduction::Moments`]). Both are
+//! at least as near as what they take the place of. The negative sum is exact: a sum is never `-0.0`.
 
-use super::program::{Binary, Id, MOST, Node, Program, Reduction};
+use super::program::{Binary, Id, MOST, Node, Program, Reduction, Unary};
 
-/// Returns a program that computes the same with moments, if there are some.
-pub(super) fn with_moments(program: &Program) -> Option<Program> {
+/// Returns a program that computes the same in a better form, if there is one.
+pub(super) fn simplified(program: &Program) -> Option<Program> {
     let found: Vec<Option<Found>> =
         (0..program.nodes.len()).map(|place| Found::at(program, place)).collect();
     let (reductions, new) = (
         program.nodes.iter().filter(|node| matches!(node, Node::Reduce(..))).count(),
         found.iter().flatten().count(),
     );
-    if new == 0 || reductions + new > MOST {
+    let negated = |place: &usize| negated_sum(program, *place).is_some();
+    let has_negated = (0..program.nodes.len()).any(|place| negated(&place));
+    if (new == 0 && !has_negated) || reductions + new > MOST {
         return None;
     }
     let mut better = Program { nodes: Vec::new(), ..program.clone() };
@@ -39,6 +42,10 @@ pub(super) fn with_moments(program: &Program) -> Option<Program> {
             moments_of(mean.sum)
         } else if let Some(found) = &found[place] {
             moments_of(found.sum).map(|id| better.push(Node::Deviations(id)))
+        } else if let Some((x, axes)) = negated_sum(program, place) {
+            let zero = better.push(Node::Constant(0.0));
+            let sum = better.push(Node::Reduce(Reduction::Sum, now[x.0], axes));
+            Some(better.push(Node::Binary(Binary::Subtract, zero, sum)))
         } else {
             None
         };
@@ -49,6 +56,17 @@ pub(super) fn with_moments(program: &Program) -> Option<Program> {
         output.of = now[output.of.0];
     }
     Some(better)
+}
+
+/// Returns the value whose negation a node adds up, and the axes.
+fn negated_sum(program: &Program, place: usize) -> Option<(Id, u64)> {
+    let Some(&Node::Reduce(Reduction::Sum, of, axes)) = program.nodes.get(place) else {
+        return None;
+    };
+    match program.nodes.get(of.0) {
+        Some(&Node::Unary(Unary::Negate, x)) => Some((x, axes)),
+        _ => None,
+    }
 }
 
 /// A sum of squared deviations from a mean.
