@@ -72,3 +72,27 @@ fn other_calls_are_refused() {
     let found = error("f32[]", "{axes = array<i64: 0, 1>, fold = \"argmax\"}");
     assert!(found.contains("along one axis"), "{found}");
 }
+
+/// A program computes what its computation does; one that does not fit the call is an error.
+#[test]
+fn programs_are_evaluated() {
+    let text = |result: &str, parameter: &str| {
+        format!(
+            "HloModule m\nprogram {{\n  p = {parameter} parameter(0)\n  ROOT s = {parameter} add(p, \
+             p)\n}}\nENTRY e {{\n  x = f32[2] parameter(0)\n  ROOT r = {result} custom-call(x), \
+             custom_call_target=\"tilewright_program\", api_version=API_VERSION_TYPED_FFI, \
+             called_computations={{program}}\n}}\n"
+        )
+    };
+    let run = |text: &str| {
+        let module = tilewright_text::parse_and_verify(text).unwrap();
+        let x = literal(ElementType::F32, [2], Data::F32(vec![1.5, -2.0]));
+        evaluate(&module, &[x], &Limits::default()).map_err(|error| error.to_string())
+    };
+    let expected = literal(ElementType::F32, [2], Data::F32(vec![3.0, -4.0]));
+    assert_eq!(run(&text("f32[2]", "f32[2]")), Ok(expected));
+    for (result, parameter) in [("f32[3]", "f32[2]"), ("f32[2]", "f32[3]"), ("f32[2]", "f16[2]")] {
+        let error = run(&text(result, parameter)).unwrap_err();
+        assert!(error.contains("calls no computation that takes its operands"), "{error}");
+    }
+}

@@ -185,7 +185,7 @@ impl fmt::Display for NativeCall {
 
 #[cfg(test)]
 mod tests {
-    use super::{NativeCall, NativeFold};
+    use super::{NativeCall, NativeFold, NativeProgram};
     use crate::types::shape::dims;
 
     #[test]
@@ -204,6 +204,16 @@ mod tests {
         assert_eq!((call.to_string().as_str(), NativeCall::of_config(text)), (text, Some(call)));
         for wrong in ["", "{}", "{axes = array<i64: x>, fold = \"sum\"}", "{fold = \"sum\"}"] {
             assert_eq!(NativeCall::of_config(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn texts_are_on_one_line_and_plain() {
+        let config = NativeProgram::config("HloModule m\n\nENTRY e {\n  x = f32[] add(a, b)\n}\n");
+        let expected = "{program = \"HloModule m ENTRY e { x = f32[] add(a, b) }\"}";
+        assert_eq!(config.as_deref(), Some(expected));
+        for text in ["a \"quoted\" name", "back\\slash", "\u{e9}"] {
+            assert_eq!(NativeProgram::config(text), None, "{text}");
         }
     }
 }
