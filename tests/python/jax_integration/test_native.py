@@ -315,3 +315,46 @@ def test_many_calls_at_once() -> None:
         assert not wrong
     """
     run(script)
+
+
+def test_a_whole_gradient_is_one_call() -> None:
+    """The gradient of a layer norm with those of its parameters, beside float64."""
+    script = """
+        import jax, jax.numpy as jnp, numpy as np, tilewright
+
+        def layer(x, scale, bias):
+            mean = x.mean(-1, keepdims=True)
+            return (x - mean) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
+
+        def gradients(x, scale, bias, dy):
+            return jax.vjp(layer, x, scale, bias)[1](dy)
+
+        rng = np.random.default_rng(1)
+        x = rng.normal(3, 2, (1 << 16, 64)).astype(np.float32)
+        dy = rng.normal(size=x.shape).astype(np.float32)
+        scale = rng.normal(1, 0.1, 64).astype(np.float32)
+        f = tilewright.jit(gradients, native=True, on_error="raise")
+        assert f.lower(x, scale, scale, dy).as_text().count("@tilewright_program(") == 1
+        found = f(x, scale, scale, dy)
+
+        wide, up = x.astype(np.float64), dy.astype(np.float64)
+        apart = wide - wide.mean(1, keepdims=True)
+        inverse = 1 / np.sqrt((apart**2).mean(1, keepdims=True) + 1e-5)
+        normed, scaled = apart * inverse, up * scale
+        left = scaled - scaled.mean(1, keepdims=True)
+        dx = (left - normed * (scaled * normed).mean(1, keepdims=True)) * inverse
+        for one, wanted in zip(found, (dx, (up * normed).sum(0), up.sum(0))):
+            error = np.abs(np.asarray(one, np.float64) - wanted).max() / np.abs(wanted).max()
+            assert error < 2e-6, error
+
+        few = tilewright.jit(gradients, native=True, on_error="raise")
+        text = few.lower(x[:1000], scale, scale, dy[:1000]).as_text()
+        assert "@tilewright_program(" not in text
+
+        batched = jax.vmap(f, in_axes=(0, None, None, 0))
+        pair = x.reshape(2, -1, 64), dy.reshape(2, -1, 64)
+        dxs, _, biases = batched(pair[0], scale, scale, pair[1])
+        np.testing.assert_allclose(dxs.reshape(x.shape), found[0], atol=1e-5)
+        np.testing.assert_allclose(biases.sum(0), found[2], atol=1e-2)
+    """
+    run(script)

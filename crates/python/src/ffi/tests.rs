@@ -8,7 +8,7 @@ use super::abi::{
     EXECUTE, ErrorCreateArgs, ErrorDestroyArgs, Extension, METADATA, Metadata, MetadataExtension,
     NumThreadsArgs, STRING, ScheduleArgs, Values, XlaError, data_type,
 };
-use super::{NEWEST_MINOR, set_minor, tilewright_reduce};
+use super::{NEWEST_MINOR, set_minor, tilewright_program, tilewright_reduce};
 
 /// The ways in which a pool treats tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +154,7 @@ enum Value {
 /// A frame in parts that a test can change.
 #[derive(Clone)]
 struct Call {
+    handler: unsafe extern "C" fn(*mut CallFrame) -> *mut XlaError,
     size: usize,
     stage: i32,
     major: i32,
@@ -165,6 +166,7 @@ struct Call {
 impl Call {
     fn new(array: Memory, result: Memory, fold: &'static str, axes: &[i64]) -> Self {
         Self {
+            handler: tilewright_reduce,
             size: size_of::<CallFrame>() + size_of::<*const c_void>(),
             stage: EXECUTE,
             major: 0,
@@ -236,7 +238,7 @@ impl Call {
             },
         };
         // SAFETY: the frame is as XLA makes it, but for what the handler must find out.
-        let error = unsafe { tilewright_reduce(&raw mut frame) };
+        let error = unsafe { (self.handler)(&raw mut frame) };
         pool.end();
         if error.is_null() {
             return Ok(());
@@ -493,4 +495,82 @@ fn the_metadata_are_told() {
         let version = &metadata.api_version;
         assert_eq!((version.major, version.minor, metadata.traits), (0, told, 0));
     }
+}
+
+/// Each row divided by its sum, and the sums of columns.
+const PROGRAM: &[u8] = b"HloModule m add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] \
+    add(a, b) } ENTRY e { x = f32[2,3] parameter(0) z = f32[] constant(0) s = f32[2] reduce(x, z), \
+    dimensions={1}, to_apply=add t = f32[2,3] broadcast(s), dimensions={0} y = f32[2,3] divide(x, t) \
+    c = f32[3] reduce(x, z), dimensions={0}, to_apply=add ROOT u = (f32[2,3], f32[3]) tuple(y, c) }";
+
+/// Runs a test with a call of [`PROGRAM`]; returns its results.
+fn with_program(test: impl FnOnce(Call)) -> ([f32; 6], [f32; 3]) {
+    let mut x = [1.0f32, 2.0, 1.0, 5.0, 0.0, 5.0];
+    let (mut shares, mut sums) = ([f32::NAN; 6], [f32::NAN; 3]);
+    test(Call {
+        handler: tilewright_program,
+        args: vec![memory(&mut x, data_type::F32, &[2, 3])],
+        rets: vec![
+            memory(&mut shares, data_type::F32, &[2, 3]),
+            memory(&mut sums, data_type::F32, &[3]),
+        ],
+        attrs: vec![("program", Value::Text(PROGRAM))],
+        ..Call::new(
+            memory(&mut [0f32], data_type::F32, &[1]),
+            memory(&mut [0f32], data_type::F32, &[]),
+            "sum",
+            &[0],
+        )
+    });
+    (shares, sums)
+}
+
+#[test]
+fn programs_write_all_results() {
+    for tasks in [Tasks::Inline, Tasks::Threads, Tasks::Late, Tasks::Refused] {
+        let (shares, sums) = with_program(|call| {
+            // The second call finds the program again.
+            assert_eq!(call.run(&mut Pool::new(2, tasks)), Ok(()));
+            assert_eq!(call.run(&mut Pool::new(2, tasks)), Ok(()));
+        });
+        assert_eq!(shares, [0.25, 0.5, 0.25, 0.5, 0.0, 0.5]);
+        assert_eq!(sums, [6.0, 2.0, 6.0]);
+    }
+}
+
+#[test]
+fn other_calls_of_programs_are_errors() {
+    with_program(|call| {
+        let text = |text: &'static [u8]| vec![("program", Value::Text(text))];
+        let same = Call { rets: vec![call.rets[0].clone(), call.args[0].clone()], ..call.clone() };
+        let mut wide = call.clone();
+        wide.args[0].dims = vec![3, 2];
+        let mut typed = call.clone();
+        typed.args[0].data_type = data_type::S32;
+        let mut off = call.clone();
+        off.rets[1].data = off.rets[1].data.wrapping_byte_add(2);
+        for (message, call) in [
+            ("attribute `program` is missing", Call { attrs: Vec::new(), ..call.clone() }),
+            ("expected", Call { attrs: text(b"HloModule"), ..call.clone() }),
+            ("attribute is no text", Call { attrs: text(b"\xff"), ..call.clone() }),
+            (
+                "`fold` of kind 2 is unknown",
+                Call { attrs: vec![("fold", Value::Null(2))], ..call.clone() },
+            ),
+            ("0 arguments for a program of 1", Call { args: Vec::new(), ..call.clone() }),
+            (
+                "1 results for a program of 2",
+                Call { rets: call.rets[..1].to_vec(), ..call.clone() },
+            ),
+            ("a result lies over another buffer", same),
+            ("argument 0 has dims [3, 2], not [2, 3]", wide),
+            ("has elements of type", typed),
+            ("which is no multiple of 4 bytes", off),
+            ("called in stage 1", Call { stage: 1, ..call.clone() }),
+        ] {
+            let found = call.error();
+            assert!(found.contains(message), "{found}, not {message}");
+            assert!(found.starts_with("tilewright_program: "), "{found}");
+        }
+    });
 }
