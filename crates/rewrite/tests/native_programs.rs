@@ -86,6 +86,7 @@ impl Gradient {
             let word = word.replace("(A,", &format!("(T[{rows},{columns}],"));
             match word.as_str() {
                 "A" => format!("T[{rows},{columns}]"),
+                "A{0,1}" => format!("T[{rows},{columns}]{{0,1}}"),
                 "R" => format!("T[{rows}]"),
                 "C" => format!("T[{columns}]"),
                 "C," => format!("T[{columns}],"),
@@ -127,6 +128,11 @@ fn each_condition_counts() {
             "computed",
             FloatMode::Regroup,
             Gradient { array: ("A", "reverse(given), dimensions={0}"), ..LAYER },
+        ),
+        (
+            "column major",
+            FloatMode::Regroup,
+            Gradient { array: ("A{0,1}", "copy(given)"), ..LAYER },
         ),
         (
             "fused with its user",

@@ -6,6 +6,7 @@ use super::program::Reduction;
 use super::real::Real;
 use super::room::Room;
 use super::tile::Expand;
+use super::total::Total;
 use super::walk::{Loops, Place, compact};
 use crate::folds::{Fold, Max, Min, Product, Sum};
 use crate::kernel::{
@@ -15,187 +16,9 @@ use crate::level::{Level, Task};
 use crate::vectors;
 
 /// So many blocks are added one after the other; the sums of more are added up.
-const MOST_ROWS: usize = 128;
+pub(super) const MOST_ROWS: usize = 128;
 /// Blocks of fewer elements are not added up element by element, if rows can be reduced.
 const LEAST_BLOCK: usize = 16;
-
-/// Accumulators of a reduction, one for each element of its result, in `f64`.
-#[derive(Clone, Debug)]
-pub(super) struct Accumulators {
-    reduction: Reduction,
-    /// Sums, products, extrema or means.
-    values: Vec<f64>,
-    /// The rounding errors of sums, or squared deviations.
-    others: Vec<f64>,
-    /// The number of elements, for moments.
-    counts: Vec<f64>,
-}
-
-impl Accumulators {
-    pub(super) fn new(reduction: Reduction, len: usize) -> Self {
-        let mut all =
-            Self { reduction, values: vec![0.0; len], others: Vec::new(), counts: Vec::new() };
-        if matches!(reduction, Reduction::Sum | Reduction::Moments) {
-            all.others = vec![0.0; len];
-        }
-        if reduction == Reduction::Moments {
-            all.counts = vec![0.0; len];
-        }
-        all.clear();
-        all
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.values.fill(match self.reduction {
-            Reduction::Sum | Reduction::Moments => 0.0,
-            Reduction::Product => 1.0,
-            Reduction::Max => f64::NEG_INFINITY,
-            Reduction::Min => f64::INFINITY,
-        });
-        self.others.fill(0.0);
-        self.counts.fill(0.0);
-    }
-
-    /// Adds what is reduced already: a value, squared deviations, and the number of elements.
-    #[inline(always)]
-    fn add(&mut self, at: usize, value: f64, other: f64, count: f64) {
-        let held = self.values[at];
-        self.values[at] = match self.reduction {
-            Reduction::Sum => {
-                let (sum, lost) = summed(held, value);
-                self.others[at] += lost + other;
-                sum
-            }
-            Reduction::Product => held * value,
-            Reduction::Max => Max.merged(held, value),
-            Reduction::Min => Min.merged(held, value),
-            Reduction::Moments => {
-                let before = self.counts[at];
-                let (mean, more) = both_moments((held, before), (value, count));
-                self.others[at] += other + more;
-                self.counts[at] = before + count;
-                mean
-            }
-        };
-    }
-
-    /// Adds sums to neighbours: a loop that becomes vectors.
-    #[inline(always)]
-    fn add_sums<R: Real>(&mut self, at: usize, parts: &[R]) {
-        let values = &mut self.values[at..at + parts.len()];
-        let others = &mut self.others[at..at + parts.len()];
-        for ((held, other), part) in values.iter_mut().zip(others).zip(parts) {
-            let (sum, lost) = summed(*held, part.to_f64());
-            *held = sum;
-            *other += lost;
-        }
-    }
-
-    /// Adds means and squared deviations of `count` elements each to neighbours: a loop that becomes
-    /// vectors.
-    #[inline(always)]
-    fn add_moments<R: Real>(&mut self, at: usize, means: &[R], squares: &[R], count: f64) {
-        let len = means.len();
-        let values = &mut self.values[at..at + len];
-        let others = &mut self.others[at..at + len];
-        let counts = &mut self.counts[at..at + len];
-        for i in 0..len {
-            let (mean, more) = both_moments((values[i], counts[i]), (means[i].to_f64(), count));
-            others[i] += squares[i].to_f64() + more;
-            values[i] = mean;
-            counts[i] += count;
-        }
-    }
-
-    /// Adds what is reduced of a tile: see [`Total::add`].
-    #[inline(always)]
-    fn add_all<R: Real>(
-        &mut self,
-        kind: Reduction,
-        (at, loops): (isize, &Loops),
-        values: &[R],
-        squares: Option<&[R]>,
-        count: f64,
-    ) {
-        for (from, offset) in loops.runs() {
-            let at = at.wrapping_add(offset);
-            let range = from..from + loops.len;
-            let (values, squares) = (&values[range.clone()], squares.map(|all| &all[range]));
-            match (kind, squares) {
-                (Reduction::Sum, _) if loops.stride == 1 => {
-                    self.add_sums(at.cast_unsigned(), values);
-                }
-                (Reduction::Moments, Some(squares)) if loops.stride == 1 => {
-                    self.add_moments(at.cast_unsigned(), values, squares, count);
-                }
-                _ => {
-                    for (i, value) in values.iter().enumerate() {
-                        let at = at.wrapping_add(i.cast_signed() * loops.stride);
-                        let squared = squares.map_or(0.0, |all| all[i].to_f64());
-                        self.add(at.cast_unsigned(), value.to_f64(), squared, count);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Adds the accumulators of another task.
-    pub(super) fn merge(&mut self, other: &Self) {
-        for at in 0..self.values.len() {
-            let [second, count] =
-                [&other.others, &other.counts].map(|part| part.get(at).copied().unwrap_or(0.0));
-            if self.reduction != Reduction::Moments || count > 0.0 {
-                self.add(at, other.values[at], second, count);
-            }
-        }
-    }
-
-    /// The results: the first ones, and for moments the squared deviations.
-    pub(super) fn finish<R: Real>(&self, to: &mut [R], deviations: &mut [R]) {
-        for (at, to) in to.iter_mut().enumerate() {
-            let value = self.values[at];
-            // An infinite sum lost nothing that could be told.
-            let is_sum = self.reduction == Reduction::Sum && value.is_finite();
-            *to = R::from_f64(if is_sum { value + self.others[at] } else { value });
-        }
-        for (to, &deviations) in deviations.iter_mut().zip(&self.others) {
-            *to = R::from_f64(deviations);
-        }
-    }
-}
-
-/// The mean of two sets of elements by their means and counts, and what is added to their squared
-/// deviations (Chan, Golub and LeVeque).
-#[inline(always)]
-fn both_moments((mean, count): (f64, f64), (other, others): (f64, f64)) -> (f64, f64) {
-    let both = count + others;
-    let share = if both == 0.0 { 0.0 } else { others / both };
-    let apart = other - mean;
-    // The first mean is taken as it is: an infinite one less another one would be none.
-    let is_first = count == 0.0;
-    let more = if is_first { 0.0 } else { apart * apart * count * share };
-    (if is_first { other } else { mean + apart * share }, more)
-}
-
-/// The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.
-#[inline(always)]
-fn summed(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let part = sum - a;
-    (sum, (a - (sum - part)) + (b - part))
-}
-
-trait Merged {
-    fn merged(self, a: f64, b: f64) -> f64;
-}
-
-impl<F: Fold<f64, First = f64, Second = ()>> Merged for F {
-    #[inline(always)]
-    fn merged(self, mut a: f64, b: f64) -> f64 {
-        self.merge(&mut a, &mut (), (b, ()));
-        a
-    }
-}
 
 /// Room for the parts of a reduction of a tile.
 #[derive(Debug)]
@@ -258,90 +81,6 @@ impl FoldShape {
         });
         let (kept, count) = (place.size(kept), place.size(axes & reduced));
         Self { extents, kept, count, row, repeated }
-    }
-}
-
-/// Sums of a few rows, which are added to accumulators together.
-#[derive(Debug)]
-pub(super) struct Pending<R> {
-    sums: Vec<R>,
-    /// Where the accumulators begin.
-    at: usize,
-    /// The number of rows.
-    rows: usize,
-}
-
-impl<R: Real> Pending<R> {
-    pub(super) const fn new() -> Self {
-        Self { sums: Vec::new(), at: 0, rows: 0 }
-    }
-
-    /// Adds the sums to the accumulators.
-    #[inline(always)]
-    pub(super) fn flush(&mut self, to: &mut Accumulators) {
-        if self.rows > 0 {
-            to.add_sums(self.at, &self.sums);
-            self.rows = 0;
-        }
-    }
-
-    /// Adds rows of a tile, each of which has an element for each of the accumulators from `at` on.
-    #[inline(always)]
-    fn add(
-        &mut self,
-        level: Level,
-        (tile, len): (&[R], usize),
-        at: usize,
-        (to, nothing): (&mut Accumulators, &mut [()]),
-    ) {
-        let count = tile.len() / len;
-        if self.rows + count > MOST_ROWS || self.at != at || self.sums.len() != len {
-            self.flush(to);
-        }
-        if self.rows == 0 {
-            self.at = at;
-            self.sums.clear();
-            self.sums.resize(len, R::ZERO);
-        }
-        self.rows += count;
-        add_blocks(Sum, level, tile, &mut self.sums, nothing);
-    }
-}
-
-/// Where what is reduced of a tile goes.
-pub(super) enum Total<'a, R> {
-    /// It is added to that of other tiles, in the case of sums perhaps later.
-    Accumulators(&'a mut Accumulators, &'a mut Pending<R>),
-    /// It is the result, and the squared deviations beside.
-    Results([&'a mut [R]; 2]),
-}
-
-impl<R: Real> Total<'_, R> {
-    /// Adds values, for moments also their squared deviations, which are of `count` elements each.
-    #[inline(always)]
-    fn add(
-        self,
-        kind: Reduction,
-        (at, loops): (isize, &Loops),
-        values: &[R],
-        squares: Option<&[R]>,
-        count: f64,
-    ) {
-        match self {
-            Self::Accumulators(to, _) => to.add_all(kind, (at, loops), values, squares, count),
-            Self::Results([first, second]) => {
-                for (values, to) in [(Some(values), first), (squares, second)] {
-                    let Some(values) = values else { continue };
-                    for (from, offset) in loops.runs() {
-                        let mut at = at.wrapping_add(offset);
-                        for &value in &values[from..from + loops.len] {
-                            to[at.cast_unsigned()] = value;
-                            at = at.wrapping_add(loops.stride);
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -567,7 +306,7 @@ fn reduce_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
 
 /// Adds blocks, each of which has an element for each of `to`.
 #[inline(always)]
-fn add_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
+pub(super) fn add_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
     fold: F,
     level: Level,
     blocks: &[R],

@@ -26,6 +26,7 @@ mod simplify;
 mod space;
 mod steps;
 mod tile;
+mod total;
 mod walk;
 
 pub use program::{

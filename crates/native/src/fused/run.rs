@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::chain::{self, RunChain};
-use super::fold::{Accumulators, FoldTile, Pending, Spare, Total};
+use super::fold::{FoldTile, Spare};
 use super::output::{Start, store};
 use super::plan::{Layout, Plan};
 use super::program::{Id, Kind, Node, Operand, Program, Reduction, with_view};
@@ -16,6 +16,7 @@ use super::simplify::simplified;
 use super::space::Space;
 use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::{self, Apply, Choose, Combine, Expand, Load};
+use super::total::{Accumulators, Pending, Total};
 use super::walk::{Place, Tiles};
 use crate::error::Error;
 use crate::level::{Level, on_level};

@@ -11,12 +11,13 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, GetTupleElementAttrs};
 use tilewright_ir::{
-    ArrayShape, CompId, EditError, ElementType, InstId, Layout, Module, NativeProgram, Op, Outline,
+    CompId, EditError, ElementType, Extras, InstId, Layout, Module, NativeProgram, Op, Outline,
     Shape,
 };
 
 use super::{NativeCalls, is_stored, program_price};
 use crate::analysis::iteration::Region;
+use crate::analysis::reduce::is_plain;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
 
@@ -53,23 +54,22 @@ fn next(module: &Module, computation: CompId, tried: &mut FxHashSet<InstId>) -> 
     module.instructions(computation).filter(is_one).find(|&id| tried.insert(id))
 }
 
-/// Checks whether a call can compute a region: arrays of `f32` that lie in memory anyway, no function
-/// that kernels compute element by element, and nothing attached.
+/// Checks whether a call can compute a region: row-major arrays of `f32` that lie in memory anyway, no
+/// function that kernels compute element by element, and nothing attached.
 fn fits(module: &Module, region: &Region) -> bool {
-    let is_float = |id: InstId| {
-        let shape = module.array_shape(id);
-        shape.is_some_and(|shape| shape.element_type == ElementType::F32)
+    let is_of = |id: InstId, element_types: &[ElementType]| {
+        let shape = module.array_shape(id).filter(|&shape| is_plain(shape));
+        shape.is_some_and(|shape| element_types.contains(&shape.element_type))
     };
+    let is_float = |id: InstId| is_of(id, &[ElementType::F32]);
     let is_small =
         |id: InstId| region.along.get(&id).is_some_and(|along| along.len() < region.space.len());
-    let is_plain = |&id: &InstId| {
-        let is_truth = |shape: &ArrayShape| shape.element_type == ElementType::Pred;
-        let is_known = is_float(id) || module.array_shape(id).is_some_and(is_truth);
-        is_known
-            && module.extras(id).is_none_or(tilewright_ir::Extras::is_empty)
+    let is_known = |&id: &InstId| {
+        is_of(id, &[ElementType::F32, ElementType::Pred])
+            && module.extras(id).is_none_or(Extras::is_empty)
             && !matches!(module.op(id), Op::Log(_) | Op::Tanh(_) | Op::Logistic(_) | Op::Power)
     };
-    region.members.iter().all(is_plain)
+    region.members.iter().all(is_known)
         && region.inputs.iter().all(|&id| is_float(id) && (is_small(id) || is_stored(module, id)))
         && region.outputs.iter().all(|&id| is_float(id) && (is_small(id) || is_written(module, id)))
 }
