@@ -177,9 +177,9 @@ impl<'a> ProgramCall<'a> {
         let mut found = None;
         for (name, kind, value) in attributes(&frame.attrs)? {
             match (name, kind) {
-                // SAFETY: the value of a string is null, or a span of bytes.
                 (NativeProgram::PROGRAM, abi::STRING) => {
-                    found = Some(unsafe { text(value.cast()) }?)
+                    // SAFETY: the value of a string is null, or a span of bytes.
+                    found = Some(unsafe { text(value.cast()) }?);
                 }
                 _ => return Err(unknown_attribute(name, kind)),
             }

@@ -92,14 +92,6 @@ pub const PIPELINES: &[Pipeline] = &[
         last: &[],
         ..DEFAULT
     },
-    Pipeline {
-        name: "native",
-        summary: "calls of this CPU's kernels, where they are faster than XLA:CPU",
-        target: "cpu",
-        cost_gated: &[&["native-calls"]],
-        last: &[],
-        ..DEFAULT
-    },
 ];
 
 /// Returns the pipeline of this name.

@@ -10,10 +10,9 @@ import jax
 
 from tilewright import _core
 
-# The pass that makes the calls, and the pipeline that it is in: it sees a program in its simplest
-# form.
+# The pass that makes the calls, and the pipeline before it: it sees a program in its simplest form.
 PASS = "native-calls"
-PIPELINE = "native"
+BEFORE = "cleanup"
 
 # The platform that the kernels run on.
 PLATFORM = "cpu"

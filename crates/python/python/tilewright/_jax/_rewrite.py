@@ -155,8 +155,9 @@ def with_kernels(
 ) -> tuple[_core.Module | None, str]:
     """The module with calls of kernels, if some pay, and the explanation of that."""
     with without_panics():
+        simple = _core.optimize(module, target, exact=exact, pipeline=_native.BEFORE)[0]
         called, report, _, explanation = _core.optimize(
-            module, target, exact=exact, pipeline=_native.PIPELINE
+            simple, target, exact=exact, passes=[_native.PASS]
         )
         # What is rewritten afterwards is no part of a call any more.
         called = _core.sealed(called)
