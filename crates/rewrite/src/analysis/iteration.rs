@@ -37,16 +37,33 @@ pub struct Region {
     pub along: FxHashMap<InstId, Along>,
 }
 
+/// The places of a computation's instructions, which hold until it is changed.
+#[derive(Debug)]
+pub struct Order(FxHashMap<InstId, usize>);
+
+impl Order {
+    /// The places in a computation.
+    pub fn of(module: &Module, computation: CompId) -> Self {
+        let all = module.instructions(computation).enumerate();
+        Self(all.map(|(place, id)| (id, place)).collect())
+    }
+
+    /// The place of an instruction; beyond all others if it is in another computation.
+    fn place(&self, id: InstId) -> usize {
+        self.0.get(&id).copied().unwrap_or(usize::MAX)
+    }
+}
+
 impl Region {
     /// Returns the region of a reduce, if programs can compute it.
-    pub fn of(module: &Module, computation: CompId, seed: InstId) -> Option<Self> {
+    pub fn of(module: &Module, order: &Order, seed: InstId) -> Option<Self> {
         let array = *module.operands(seed).first()?;
         let dims = dims(module, array)?;
         let space: Vec<usize> = dims.into_iter().filter(|&dim| dim != 1).collect();
         if space.contains(&0) || !is_known(module, seed) {
             return None;
         }
-        let mut search = Search { module, computation, space, along: FxHashMap::default() };
+        let mut search = Search { module, order, space, along: FxHashMap::default() };
         search.spread(array);
         let members = search.without_moves(search.members());
         members.contains(&seed).then(|| search.region(members))
@@ -60,12 +77,13 @@ impl Region {
             Op::Tuple => module.is_root(id),
             _ => false,
         };
+        let order = &Order::of(module, computation);
         // Only some of the arrays that are reduced have all dims of the space apart.
         let is_reduce = |id: &InstId| matches!(module.op(*id), Op::Reduce(_));
         module.instructions(computation).filter(is_reduce).find_map(|seed| {
             let array = *module.operands(seed).first()?;
             let space = dims(module, array)?.into_iter().filter(|&dim| dim != 1).collect();
-            let mut search = Search { module, computation, space, along: FxHashMap::default() };
+            let mut search = Search { module, order, space, along: FxHashMap::default() };
             search.spread(array);
             let members = search.members();
             let mut all = module.instructions(computation);
@@ -176,7 +194,7 @@ pub fn is_float(element_type: ElementType) -> bool {
 
 struct Search<'a> {
     module: &'a Module,
-    computation: CompId,
+    order: &'a Order,
     space: Vec<usize>,
     along: FxHashMap<InstId, Along>,
 }
@@ -295,19 +313,24 @@ impl Search<'_> {
         operands.all(|(id, along)| along.is_some() && self.along.get(id) == along.as_ref())
     }
 
+    /// Sorts instructions by their places.
+    fn sorted(&self, ids: impl Iterator<Item = InstId>) -> Vec<InstId> {
+        let mut sorted: Vec<InstId> = ids.collect();
+        sorted.sort_by_key(|&id| self.order.place(id));
+        sorted
+    }
+
     /// The instructions that can be one: none of the others uses one and is used by one.
     fn members(&self) -> FxHashSet<InstId> {
         let module = self.module;
-        let order: Vec<InstId> = module.instructions(self.computation).collect();
-        let places: FxHashMap<InstId, usize> =
-            order.iter().enumerate().map(|(place, &id)| (id, place)).collect();
-        let place = |id: &InstId| places.get(id).copied().unwrap_or(usize::MAX);
-        let fits: FxHashSet<InstId> = order.iter().copied().filter(|&id| self.fits(id)).collect();
+        let place = |id: &InstId| self.order.place(*id);
+        let known = self.sorted(self.along.keys().copied());
+        let fits: FxHashSet<InstId> = known.iter().copied().filter(|&id| self.fits(id)).collect();
         let mut members = FxHashSet::default();
         // Where the first of the others stands that uses a member: the program runs before it.
         let mut end = usize::MAX;
         let mut reductions = 0;
-        for &id in &order {
+        for &id in &known {
             let operands = module.operands(id);
             let reads = operands.iter().filter(|id| !members.contains(*id));
             let is_reduce = matches!(module.op(id), Op::Reduce(_));
@@ -331,18 +354,16 @@ impl Search<'_> {
     /// after all that the program reads.
     fn without_moves(&self, mut members: FxHashSet<InstId>) -> FxHashSet<InstId> {
         let module = self.module;
-        let order: Vec<InstId> = module.instructions(self.computation).collect();
-        let places: FxHashMap<InstId, usize> =
-            order.iter().enumerate().map(|(place, &id)| (id, place)).collect();
-        let place = |id: &InstId| places.get(id).copied().unwrap_or(usize::MAX);
+        let place = |id: &InstId| self.order.place(*id);
         let reads = members.iter().flat_map(|&id| module.operands(id));
         let last = reads.filter(|id| !members.contains(*id)).map(place).max();
-        for &id in order.iter().rev().filter(|id| last.is_none_or(|last| place(id) > last)) {
+        let later = self.sorted(members.iter().copied());
+        for id in later.iter().rev().filter(|id| last.is_none_or(|last| place(id) > last)) {
             let moves =
-                matches!(module.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Constant(_));
-            let is_used = module.users(id).iter().any(|user| members.contains(user));
+                matches!(module.op(*id), Op::Broadcast(_) | Op::Reshape(_) | Op::Constant(_));
+            let is_used = module.users(*id).iter().any(|user| members.contains(user));
             if moves && !is_used {
-                members.remove(&id);
+                members.remove(id);
             }
         }
         members
@@ -350,8 +371,7 @@ impl Search<'_> {
 
     fn region(self, members: FxHashSet<InstId>) -> Region {
         let module = self.module;
-        let ordered: Vec<InstId> =
-            module.instructions(self.computation).filter(|id| members.contains(id)).collect();
+        let ordered = self.sorted(members.iter().copied());
         let mut inputs: Vec<InstId> = Vec::new();
         for &operand in ordered.iter().flat_map(|&id| module.operands(id)) {
             if !members.contains(&operand) && !inputs.contains(&operand) {

@@ -15,7 +15,7 @@ use tilewright_ir::{ArrayLiteral, CompId, Data, InstId, Literal, Module, Op, Ver
 use tilewright_lower::{ErrorKind, Group, LowerError, executed, outlined};
 use tilewright_native::fused::{Operand, Values};
 use tilewright_native::{Error as NativeError, Pool, Threads};
-use tilewright_rewrite::analysis::iteration::{Along, Region};
+use tilewright_rewrite::analysis::iteration::{Along, Order, Region};
 
 use super::program::Prepared;
 use super::reduce;
@@ -83,7 +83,8 @@ fn partitioned(module: &Verified) -> Result<(Verified, HashMap<InstId, Prepared>
     for computation in executed(&edited) {
         let mut tried = FxHashSet::default();
         while let Some(seed) = next(&edited, computation, &mut tried) {
-            let Some(region) = Region::of(&edited, computation, seed) else { continue };
+            let order = Order::of(&edited, computation);
+            let Some(region) = Region::of(&edited, &order, seed) else { continue };
             let Some(program) = Prepared::of(&edited, &region) else { continue };
             let name = edited.name_of(seed).to_owned();
             let Region { inputs, outputs, .. } = region;

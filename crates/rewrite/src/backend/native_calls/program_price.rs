@@ -6,7 +6,7 @@
 //! gradient of a norm of rows together with those of its parameters. Forward norms, softmax and
 //! gradients with fewer reductions took 0.5 to 1.5 times as long as XLA:CPU's form, and are left alone.
 
-use tilewright_ir::{InstId, Module, Op};
+use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::price::Price;
 use crate::analysis::iteration::Region;
@@ -19,6 +19,15 @@ const LEAST_REDUCTIONS: usize = 4;
 /// The nanoseconds per element of what is compiled and of the call, for arrays that together have at
 /// least so many bytes: two threads of an AMD EPYC with 32 MB of third cache, jaxlib 0.12.0.1.
 const TIMES: [(f64, [f64; 2]); 2] = [(100_000_000.0, [2.9, 1.9]), (48_000_000.0, [1.5, 1.2])];
+
+/// The fewest elements of a space for which there is a price.
+const LEAST_ELEMENTS: i64 = 1 << 20;
+
+/// Checks whether a call may pay for what a reduce is part of, before that is looked for.
+pub(super) fn may_pay(module: &Module, reduce: InstId) -> bool {
+    let array = module.operands(reduce).first().and_then(|&array| module.array_shape(array));
+    array.and_then(ArrayShape::num_elements).is_some_and(|elements| elements >= LEAST_ELEMENTS)
+}
 
 /// Returns the price of a region; `None` if nothing is known of such ones.
 pub(super) fn price(module: &Module, region: &Region) -> Option<Price> {

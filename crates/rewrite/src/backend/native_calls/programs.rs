@@ -16,7 +16,7 @@ use tilewright_ir::{
 };
 
 use super::{NativeCalls, is_stored, program_price};
-use crate::analysis::iteration::Region;
+use crate::analysis::iteration::{Order, Region};
 use crate::analysis::reduce::is_plain;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
@@ -37,21 +37,22 @@ pub(super) fn call_programs(
     if !cx.float_mode.allow(Class::Bounded) {
         return Ok(calls);
     }
+    let is_reduce = |id: &InstId| matches!(module.op(*id), Op::Reduce(_));
+    let seeds: Vec<InstId> = module.instructions(computation).filter(is_reduce).collect();
+    let mut order = Order::of(module, computation);
     let mut tried: FxHashSet<InstId> = FxHashSet::default();
-    while let Some(seed) = next(module, computation, &mut tried) {
-        let Some(region) = Region::of(module, computation, seed) else { continue };
+    for seed in seeds {
+        if !tried.insert(seed) || !module.is_live(seed) || !program_price::may_pay(module, seed) {
+            continue;
+        }
+        let Some(region) = Region::of(module, &order, seed) else { continue };
         tried.extend(&region.members);
-        if fits(module, &region) {
-            calls += usize::from(attempt(module, computation, &region, cx)?);
+        if fits(module, &region) && attempt(module, computation, &region, cx)? {
+            calls += 1;
+            order = Order::of(module, computation);
         }
     }
     Ok(calls)
-}
-
-/// Returns the next reduce of a computation that is not in a region that was tried.
-fn next(module: &Module, computation: CompId, tried: &mut FxHashSet<InstId>) -> Option<InstId> {
-    let is_one = |&id: &InstId| matches!(module.op(id), Op::Reduce(_)) && module.is_live(id);
-    module.instructions(computation).filter(is_one).find(|&id| tried.insert(id))
 }
 
 /// Checks whether a call can compute a region: row-major arrays of `f32` that lie in memory anyway, no
