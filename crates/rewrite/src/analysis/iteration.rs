@@ -316,7 +316,7 @@ impl Search<'_> {
     /// Sorts instructions by their places.
     fn sorted(&self, ids: impl Iterator<Item = InstId>) -> Vec<InstId> {
         let mut sorted: Vec<InstId> = ids.collect();
-        sorted.sort_by_key(|&id| self.order.place(id));
+        sorted.sort_by_cached_key(|&id| self.order.place(id));
         sorted
     }
 
