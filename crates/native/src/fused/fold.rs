@@ -15,7 +15,7 @@ use crate::kernel::{
 use crate::level::{Level, Task};
 use crate::vectors;
 
-/// So many blocks are added one after the other; the sums of more are added up.
+/// The most blocks that are added one after the other; several such sums are added up.
 pub(super) const MOST_ROWS: usize = 128;
 /// Blocks of fewer elements are not added up element by element, if rows can be reduced.
 const LEAST_BLOCK: usize = 16;
@@ -55,7 +55,7 @@ pub(super) struct FoldShape {
 type Extents = SmallVec<[(usize, bool); 8]>;
 
 impl FoldShape {
-    /// Of a tile that has elements along `axes`, some of which are reduced.
+    /// The shape for a tile that has elements along `axes`, some of which are reduced.
     pub(super) fn of(place: &Place, axes: u64, reduced: u64) -> Self {
         let mut extents = Extents::new();
         // The axes of a row.
