@@ -364,3 +364,25 @@ fn variances_as_front_ends_write_them() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// A sum begins with 0.0, also where it has one term; an extremum is its element.
+#[test]
+fn sums_of_negative_zeros_are_zero() -> Result<(), Error> {
+    for (dims, axis) in [([5, 1], 1), ([1, 5], 0), ([5, 3], 1), ([5, 40], 1), ([40, 5], 0)] {
+        let data = vec![-0.0f32; dims[0] * dims[1]];
+        let x = [View::row_major(&data, &dims)?.into()];
+        for (reduction, is_negative) in [(Reduction::Sum, false), (Reduction::Max, true)] {
+            let mut program = Program::new(&dims)?;
+            let input = program.input();
+            let reduced = program.reduce(reduction, input, &[axis])?;
+            program.output(reduced, &[axis], Kind::F32)?;
+            let outputs = run(&program, &x);
+            let found = values_f64(&outputs[0].values);
+            assert!(
+                found.iter().all(|x| x.is_sign_negative() == is_negative),
+                "{dims:?}: {found:?}"
+            );
+        }
+    }
+    Ok(())
+}

@@ -254,12 +254,14 @@ impl<R: Real> Total<'_, R> {
         match self {
             Self::Accumulators(to, _) => to.add_all(kind, (at, loops), values, squares, count),
             Self::Results([first, second]) => {
+                // A sum begins with 0.0: that of one -0.0 is no -0.0.
+                let start = if kind == Reduction::Sum { R::ZERO } else { -R::ZERO };
                 for (values, to) in [(Some(values), first), (squares, second)] {
                     let Some(values) = values else { continue };
                     for (from, offset) in loops.runs() {
                         let mut at = at.wrapping_add(offset);
                         for &value in &values[from..from + loops.len] {
-                            to[at.cast_unsigned()] = value;
+                            to[at.cast_unsigned()] = start + value;
                             at = at.wrapping_add(loops.stride);
                         }
                     }

@@ -11,7 +11,9 @@
 //! time of the kernel (`price.rs`) is well below that of XLA:CPU, also of reductions in steps
 //! (`staged-reduce`).
 //!
-//! Preconditions: one static row-major array of a type that kernels are made for, which lies in
+//! `programs.rs` makes calls of whole norms and their gradients, of which reductions are parts.
+//!
+//! Preconditions of a reduction: one static row-major array of a type that kernels are made for, which lies in
 //! memory anyway, such as a parameter; a sum, product, extremum or truth value whose init changes
 //! nothing, or the first place of an extremum along one dim, whose values nobody uses; nothing
 //! attached; a module for one device. Under `--exact`, integers and truth values only.
