@@ -3,8 +3,8 @@
 
     python benches/sim_and_native.py [--target NAME] [--threads N] [--bin PATH]
 
-Reductions along every kind of axes and the norms that JAX makes, each as `tilewright run`
-computes it with `--backend sim` (cycles) and with `--backend native` (the least of several
+Reductions along every kind of axes, the arrays of the papers that these come from (small ones and
+those of a real size), and the norms that JAX makes, each as `tilewright run` computes it with `--backend sim` (cycles) and with `--backend native` (the least of several
 times).  The last line has Spearman's rank correlation.
 """
 
@@ -52,6 +52,16 @@ def summed(axes: Sequence[int]) -> Callable[[jax.Array], jax.Array]:
     return lambda x: x.sum(axes)
 
 
+def grouped(dims: Sequence[int], axes: Sequence[int]) -> Callable[[jax.Array], jax.Array]:
+    """A norm over axes of an array with some dims split."""
+    return lambda x: normed(axes)(x.reshape(dims)).reshape(x.shape)
+
+
+def weight_normed(x: jax.Array) -> jax.Array:
+    """A weight norm: each output channel, the second dim, divided by its length."""
+    return x * jax.lax.rsqrt((x * x).sum((0, 2, 3), keepdims=True) + 1e-5)
+
+
 PROGRAMS: dict[str, tuple[Callable[[jax.Array], Any], tuple[int, ...]]] = {
     "sum along 0": (summed((0,)), (1024, 1024)),
     "sum along 1": (summed((1,)), (1024, 1024)),
@@ -68,6 +78,24 @@ PROGRAMS: dict[str, tuple[Callable[[jax.Array], Any], tuple[int, ...]]] = {
     "group norm": (lambda x: normed((2, 3, 4))(x.reshape(8, 16, 8, 32, 32)), (8, 128, 32, 32)),
     "softmax": (lambda x: jax.nn.softmax(x, 1), (1024, 1024)),
     "softmax, gradient": (pulled(lambda x: jax.nn.softmax(x, 1)), (1024, 1024)),
+    # The arrays by which the multi-axis method and the loops of an argmax are explained.
+    "worked example, sum along 1, 3": (summed((1, 3)), (3, 6, 2, 3, 4)),
+    "worked example, sum along 1, 2, 3": (summed((1, 2, 3)), (3, 6, 2, 3, 4)),
+    "worked example, base and offset": (summed((1, 3)), (2, 3, 2, 3, 6)),
+    "weight norm along 0, 2, 3": (weight_normed, (256, 128, 3, 3)),
+    "weight norm, gradient": (pulled(weight_normed), (256, 128, 3, 3)),
+    "place of the maximum along 1": (lambda x: x.argmax(1), (16, 64, 1024)),
+    # Those by which small reshapes are.
+    "group norm, channels last": (grouped((8, 32, 32, 16, 8), (1, 2, 4)), (8, 32, 32, 128)),
+    "group norm, channels last, gradient": (
+        pulled(grouped((8, 32, 32, 16, 8), (1, 2, 4))),
+        (8, 32, 32, 128),
+    ),
+    "ghost batch norm": (grouped((4, 2, 32, 32, 128), (1, 2, 3)), (8, 32, 32, 128)),
+    "ghost batch norm, gradient": (
+        pulled(grouped((4, 2, 32, 32, 128), (1, 2, 3))),
+        (8, 32, 32, 128),
+    ),
     "sum along 1 of 256": (summed((1,)), (256, 512)),
     "layer norm of 256": (normed((1,)), (256, 512)),
 }

@@ -100,14 +100,11 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
             (&mut high[..width], &mut high_2[..width]),
             (lower.0, lower.1),
         );
-        let (first, second) = self.fold.start();
-        lower.0.fill(first);
-        lower.1.fill(second);
-        self.held[level] = 0;
+        self.empty(level);
         self.held[level + 1] += 1;
     }
 
-    /// Merges all levels into the first one.
+    /// Merges all levels into the first one, and empties them.
     #[inline(always)]
     pub(crate) fn gather(&mut self) {
         for level in 1..self.levels {
@@ -119,35 +116,34 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
             let (low_2, high_2) = self.seconds.split_at_mut(at);
             let other = (&high[..width], &high_2[..width]);
             merge_all::<T, F>(self.fold, (&mut low[..width], &mut low_2[..width]), other);
+            self.empty(level);
         }
     }
 
-    /// Lets the first level alone count.
-    pub(crate) fn forget_levels(&mut self) {
-        self.held = [0; LEVELS];
+    /// Merges the first level of others, of as many blocks, into this one.
+    #[inline(always)]
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let width = self.width;
+        let into = (&mut self.firsts[..width], &mut self.seconds[..width]);
+        merge_all::<T, F>(self.fold, into, (&other.firsts[..width], &other.seconds[..width]));
     }
 
-    /// Gives the memory of all levels but the first one back.
-    pub(crate) fn keep_first_level(&mut self) {
-        if self.levels > 1 {
-            self.levels = 1;
-            self.firsts = self.firsts[..self.width].to_vec();
-            self.seconds = self.seconds[..self.width].to_vec();
+    /// Empties all levels.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        for level in 0..self.levels {
+            if level == 0 || self.held[level] != 0 {
+                self.empty(level);
+            }
         }
     }
 
     #[inline(always)]
-    pub(crate) fn clear(&mut self) {
+    fn empty(&mut self, level: usize) {
         let (first, second) = self.fold.start();
-        self.firsts[..self.width].fill(first);
-        self.seconds[..self.width].fill(second);
-        for level in 1..self.levels {
-            if self.held[level] != 0 {
-                let at = level * self.width;
-                self.firsts[at..at + self.width].fill(first);
-                self.seconds[at..at + self.width].fill(second);
-            }
-        }
-        self.held = [0; LEVELS];
+        let at = level * self.width;
+        self.firsts[at..at + self.width].fill(first);
+        self.seconds[at..at + self.width].fill(second);
+        self.held[level] = 0;
     }
 }

@@ -33,6 +33,7 @@ pub mod fused;
 mod kernel;
 mod level;
 pub mod norms;
+mod pieces;
 mod plan;
 mod pool;
 mod run;

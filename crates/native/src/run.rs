@@ -10,10 +10,11 @@ use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{
-    LONG_ROW, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all,
-    reduce_part, reduce_row, reduce_rows,
+    LONG_ROW, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, reduce_part,
+    reduce_row, reduce_rows,
 };
 use crate::level::{Level, Task, on_level};
+use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
 use crate::vectors;
@@ -158,48 +159,11 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                 on_level(self.level, Units { run: self, from, to });
             });
         }
-        let mut parts: Vec<std::sync::Mutex<Option<Accumulators<T, F>>>> = Vec::new();
-        parts.resize_with(plan.units * plan.pieces, || std::sync::Mutex::new(None));
-        run_once(pool, parts.len(), &|part| {
-            let (unit, piece) = (part / plan.pieces, part % plan.pieces);
-            let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
-            let steps = plan.steps(to - from);
-            let mut accumulators = Accumulators::new(self.fold, plan, steps);
-            let into = &mut accumulators;
-            on_level(self.level, Piece { run: self, unit, from, to, into });
-            accumulators.keep_first_level();
-            if let Ok(mut slot) = parts[part].lock() {
-                *slot = Some(accumulators);
-            }
-        })?;
-        let mut parts = parts.into_iter().filter_map(|part| part.into_inner().ok().flatten());
-        for unit in 0..plan.units {
-            let mut all: Vec<Accumulators<T, F>> = parts.by_ref().take(plan.pieces).collect();
-            self.merge_pieces(&mut all);
-            if let Some(first) = all.first_mut() {
-                self.finish(first, unit);
-            }
-        }
-        Ok(())
-    }
-
-    /// Merges the accumulators of pieces into those of the first, neighbours first.
-    fn merge_pieces(&self, all: &mut [Accumulators<T, F>]) {
-        let mut apart = 1;
-        while apart < all.len() {
-            for pair in all.chunks_mut(apart * 2) {
-                if let Some((head, [other, ..])) = pair.split_at_mut_checked(apart)
-                    && let [one, ..] = head
-                {
-                    let others = (other.firsts.as_slice(), other.seconds.as_slice());
-                    merge_all::<T, F>(self.fold, (&mut one.firsts, &mut one.seconds), others);
-                }
-            }
-            apart *= 2;
-        }
-        for one in all {
-            one.forget_levels();
-        }
+        let steps = plan.steps(plan.positions().div_ceil(plan.pieces));
+        let pieces = Pieces::new(plan.units, plan.pieces);
+        run_once(pool, plan.units * plan.pieces, &|task| {
+            on_level(self.level, Piece { run: self, pieces: &pieces, steps, task });
+        })
     }
 
     /// Reduces a unit of short rows.
@@ -515,36 +479,56 @@ impl<T: Element, F: Fold<T>> Task for Units<'_, '_, T, F> {
     }
 }
 
-/// The reduction of some positions of a unit.
-struct Piece<'a, 'b, 'c, T: Element, F: Fold<T>> {
+/// The reduction of some positions of a unit, and of the unit if it is the last one to end.
+struct Piece<'a, 'b, T: Element, F: Fold<T>> {
     run: &'a Run<'b, T, F>,
-    unit: usize,
-    from: usize,
-    to: usize,
-    into: &'c mut Accumulators<T, F>,
+    pieces: &'a Pieces<Accumulators<T, F>>,
+    /// The most steps of a piece.
+    steps: usize,
+    task: usize,
 }
 
-impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, '_, T, F> {
+impl<T: Element, F: Fold<T>> Piece<'_, '_, T, F> {
+    /// Reduces the piece; the accumulators are empty.
+    #[inline(always)]
+    fn reduce(&self, unit: usize, piece: usize, into: &mut Accumulators<T, F>) {
+        let (run, plan) = (self.run, self.run.plan);
+        let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
+        let Some(len) = plan.row() else {
+            run.add(into, unit, from..to);
+            return into.gather();
+        };
+        let to = if to == plan.positions() { len } else { to * plan.width() };
+        let from = from * plan.width();
+        let (start, _) = run.block_of(unit);
+        // SAFETY: these are elements of the row of the unit, all within the view's data.
+        let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
+        let (first, mut second) = run.reduced(part);
+        run.fold.shift(&mut second, small(from));
+        if let (Some(to), Some(to_2)) = (into.firsts.first_mut(), into.seconds.first_mut()) {
+            (*to, *to_2) = (first, second);
+        }
+    }
+}
+
+impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, T, F> {
     #[inline(always)]
     fn run(self) {
         let (run, plan) = (self.run, self.run.plan);
-        if let Some(len) = plan.row() {
-            let from = self.from * plan.width();
-            let to = if self.to == plan.positions() { len } else { self.to * plan.width() };
-            let (start, _) = run.block_of(self.unit);
-            // SAFETY: these are elements of the row of the unit, all within the view's data.
-            let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
-            let (first, mut second) = run.reduced(part);
-            run.fold.shift(&mut second, small(from));
-            if let (Some(to), Some(to_2)) =
-                (self.into.firsts.first_mut(), self.into.seconds.first_mut())
-            {
-                (*to, *to_2) = (first, second);
+        let (unit, piece) = (self.task / plan.pieces, self.task % plan.pieces);
+        let mut accumulators = match self.pieces.unused() {
+            Some(mut unused) => {
+                unused.clear();
+                unused
             }
-            return;
+            None => Accumulators::new(run.fold, plan, self.steps),
+        };
+        self.reduce(unit, piece, &mut accumulators);
+        let merge = |one: &mut Accumulators<T, F>, other: &_| one.merge(other);
+        if let Some(mut all) = self.pieces.done(unit, piece, accumulators, merge) {
+            run.finish(&mut all, unit);
+            self.pieces.give_back(all);
         }
-        run.add(self.into, self.unit, self.from..self.to);
-        self.into.gather();
     }
 }
 

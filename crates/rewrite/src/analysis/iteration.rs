@@ -186,6 +186,15 @@ fn is_known(module: &Module, id: InstId) -> bool {
     }
 }
 
+/// Checks whether an instruction is a constant, broadcast or not.
+fn is_constant(module: &Module, mut id: InstId) -> bool {
+    while let (Op::Broadcast(_) | Op::Reshape(_), &[operand]) = (module.op(id), module.operands(id))
+    {
+        id = operand;
+    }
+    matches!(module.op(id), Op::Constant(_))
+}
+
 /// Checks whether programs compute with elements of a type as numbers.
 pub fn is_float(element_type: ElementType) -> bool {
     let floats = [ElementType::F16, ElementType::BF16, ElementType::F32, ElementType::F64];
@@ -213,7 +222,7 @@ impl Search<'_> {
                 found.extend(along.filter_map(|(operand, along)| Some((operand, along?))));
             }
             // A constant has users everywhere.
-            if !matches!(self.module.op(id), Op::Constant(_)) {
+            if !is_constant(self.module, id) {
                 let users = self.module.users(id).into_iter();
                 let known = users.filter(|&user| is_known(self.module, user));
                 found.extend(known.filter_map(|user| Some((user, self.result(user, id)?))));
@@ -382,9 +391,9 @@ impl Search<'_> {
             module.is_root(*id) || module.users(*id).iter().any(|user| !members.contains(user))
         };
         // Each computation that needs a constant has its own.
-        let is_constant = |id: &InstId| matches!(module.op(*id), Op::Constant(_));
+        let is_literal = |id: &InstId| matches!(module.op(*id), Op::Constant(_));
         let outputs =
-            ordered.iter().copied().filter(is_read).filter(|id| !is_constant(id)).collect();
+            ordered.iter().copied().filter(is_read).filter(|id| !is_literal(id)).collect();
         Region { members: ordered, inputs, outputs, space: self.space, along: self.along }
     }
 }
