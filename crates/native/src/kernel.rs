@@ -20,6 +20,8 @@ pub(crate) struct Rows<T> {
     /// The place of the first block, and the distance of places.
     pub(crate) place: u32,
     pub(crate) place_apart: u32,
+    /// Whether they probably come from main memory.
+    pub(crate) is_far: bool,
 }
 
 /// The blocks that are combined before accumulators get them.

@@ -18,6 +18,8 @@ const MOST_WHOLE: usize = 512;
 /// Blocks of neighbouring results are added in turn if those of one result are at most this many
 /// elements side by side: shorter runs, far apart, are read slowly.
 const MOST_RUN: usize = 4096;
+/// Arrays of more bytes than this are probably not in a cache.
+const FAR_BYTES: usize = 1 << 24;
 /// The bytes of the array that are one task. Starting a task takes some microseconds.
 const TASK_BYTES: usize = 1 << 18;
 /// The most tasks of one reduction, and the most pieces with accumulators of their own.
@@ -47,6 +49,8 @@ pub struct Plan {
     pub(crate) pieces: usize,
     /// The number of tasks that the units are divided into, if they have one piece.
     pub(crate) tasks: usize,
+    /// Whether the array is probably in main memory.
+    pub(crate) is_far: bool,
 }
 
 /// The last axis of a block as a part of a longer one.
@@ -76,6 +80,7 @@ impl Plan {
             units: 1,
             pieces: 1,
             tasks: 1,
+            is_far: false,
         };
         let mut outer = axes.as_slice();
         while let Some((axis, rest)) = outer.split_first() {
@@ -213,8 +218,9 @@ impl Plan {
             let most = (MOST_PIECES / self.units.max(1)).min(positions).max(1);
             self.pieces = (unit / TASK_BYTES).clamp(1, most);
         }
-        let wanted = unit.saturating_mul(self.units) / TASK_BYTES;
-        self.tasks = wanted.clamp(1, MOST_TASKS).min(self.units.max(1));
+        let bytes = unit.saturating_mul(self.units);
+        self.is_far = bytes > FAR_BYTES;
+        self.tasks = (bytes / TASK_BYTES).clamp(1, MOST_TASKS).min(self.units.max(1));
     }
 
     /// The distances in the result of the elements of a block that remain, in the order in which

@@ -262,6 +262,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                 step: plan.step(),
                 place: small(place + from * apart(&inner)),
                 place_apart: small(apart(&inner)),
+                is_far: plan.is_far,
             };
             self.add_members(accumulators, rows, members, len);
             accumulators.stepped(steps);
@@ -293,6 +294,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             step: self.plan.step(),
             place: small(place + whole * apart(&cut.axis)),
             place_apart: 0,
+            is_far: false,
         };
         self.add_members(accumulators, rows, members, width);
         accumulators.stepped(1);

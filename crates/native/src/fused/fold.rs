@@ -321,6 +321,7 @@ pub(super) fn add_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
         step: 1,
         place: 0,
         place_apart: 0,
+        is_far: false,
     };
     // SAFETY: there are so many blocks of an element for each of `to`; the level, which was detected,
     // has these loops.

@@ -187,6 +187,7 @@ mod tests {
             step: 1,
             place: 0,
             place_apart: 0,
+            is_far: false,
         };
         // SAFETY: the level was detected, and the blocks lie within the slice.
         unsafe {

@@ -130,24 +130,29 @@ wide! {
             let together = if left < TOGETHER { 1 } else { TOGETHER };
             let (mut block, mut rest) = (start, &mut *to);
             macro_rules! strips {
-                ($($vectors:literal)*) => { $(
+                ($ahead:literal: $($vectors:literal)*) => { $(
                     let (strips, others) =
                         rest.split_at_mut(rest.len() / ($vectors * L::COUNT) * ($vectors * L::COUNT));
                     for to in strips.chunks_exact_mut($vectors * L::COUNT) {
                         // SAFETY: the caller promises AVX-512, and elements for all accumulators.
                         unsafe {
-                            strip::<L, $vectors>(block, blocks.apart, together, to);
+                            strip::<L, $vectors, $ahead>(block, blocks.apart, together, to);
                             block = block.add($vectors * L::COUNT);
                         }
                     }
                     rest = others;
                 )* };
             }
-            // Memory is read fastest in order: one strip if it has all of a block, else short ones.
-            if rest.len() < 32 * L::COUNT {
-                strips!(16);
+            // One strip reads memory in order. Several read parts of eight blocks in turn, which the CPU
+            // does not foresee: what comes from main memory is fetched ahead.
+            if rest.len() <= 16 * L::COUNT {
+                strips!(false: 16);
+            } else if blocks.is_far && left >= 2 * TOGETHER {
+                strips!(true: 4);
+            } else if rest.len() < 32 * L::COUNT {
+                strips!(false: 16);
             }
-            strips!(8 4 1);
+            strips!(false: 8 4 1);
             if !rest.is_empty() {
                 // SAFETY: as above.
                 unsafe { last_strip::<L>(block, blocks.apart, together, rest) };
@@ -157,8 +162,8 @@ wide! {
         }
     }
 
-    /// Adds `count` blocks to the accumulators of `VECTORS` vectors.
-    unsafe fn strip<L: Lanes, const VECTORS: usize>(
+    /// Adds `count` blocks to the accumulators of `VECTORS` vectors; fetches the next blocks `AHEAD`.
+    unsafe fn strip<L: Lanes, const VECTORS: usize, const AHEAD: bool>(
         mut block: *const L::Element,
         apart: isize,
         count: usize,
@@ -168,6 +173,13 @@ wide! {
         unsafe {
             let mut all = [L::start(); VECTORS];
             for _ in 0..count {
+                if AHEAD {
+                    let next = block.wrapping_offset(apart.wrapping_mul(TOGETHER as isize));
+                    for n in 0..VECTORS {
+                        let next = next.wrapping_add(n * L::COUNT).cast();
+                        arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(next);
+                    }
+                }
                 for n in 0..VECTORS {
                     all[n] = L::combine(all[n], L::load(block.add(n * L::COUNT)));
                 }
