@@ -5,7 +5,7 @@
 pub(crate) enum Level {
     /// The instructions that every CPU of the architecture has: SSE2, or NEON.
     Base,
-    /// AVX2 and FMA.
+    /// AVX2 with FMA and floats of 16 bits.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// AVX-512 with bytes, words and 256-bit forms.
@@ -24,7 +24,8 @@ impl Level {
         {
             let has_avx2 = is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("bmi2");
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("f16c");
             if has_avx2
                 && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
@@ -38,6 +39,18 @@ impl Level {
             }
         }
         Self::Base
+    }
+
+    /// The levels that this CPU has.
+    #[cfg(test)]
+    pub(crate) fn all() -> &'static [Self] {
+        match Self::detect() {
+            Self::Base => &[Self::Base],
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => &[Self::Base, Self::Avx2],
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => &[Self::Base, Self::Avx2, Self::Avx512],
+        }
     }
 }
 
@@ -64,7 +77,7 @@ pub(crate) fn on_level(level: Level, task: impl Task) {
 /// # Safety
 /// The CPU must have these instructions.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
+#[target_feature(enable = "avx2,fma,bmi2,f16c")]
 unsafe fn on_avx2(task: impl Task) {
     task.run();
 }
@@ -74,7 +87,7 @@ unsafe fn on_avx2(task: impl Task) {
 /// # Safety
 /// The CPU must have these instructions.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,f16c")]
 unsafe fn on_avx512(task: impl Task) {
     task.run();
 }
@@ -104,15 +117,7 @@ mod tests {
 
     /// The results at each level that this CPU has.
     fn at_all<R>(mut f: impl FnMut() -> Result<R, Error>) -> Result<Vec<R>, Error> {
-        let best = Level::detect();
-        let levels: &[Level] = match best {
-            Level::Base => &[Level::Base],
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => &[Level::Base, Level::Avx2],
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => &[Level::Base, Level::Avx2, Level::Avx512],
-        };
-        let results = levels.iter().map(|&level| {
+        let results = Level::all().iter().map(|&level| {
             CHOSEN.set(Some(level));
             f()
         });

@@ -1,6 +1,8 @@
 //! Reductions that are written in vectors.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 
 use crate::elements::Element;
@@ -11,7 +13,7 @@ use crate::level::Level;
 /// A function that reduces rows of `len` elements side by side, one for each accumulator.
 ///
 /// # Safety
-/// The CPU must have the instructions of [`Level::Avx512`], `len` is not 0, and there are as many
+/// The CPU must have the instructions of the level, `len` is not 0, and there are as many
 /// rows as accumulators.
 pub(crate) type Rows<T, A, B> = unsafe fn(elements: &[T], len: usize, to: (&mut [A], &mut [B]));
 
@@ -19,7 +21,7 @@ pub(crate) type Rows<T, A, B> = unsafe fn(elements: &[T], len: usize, to: (&mut 
 /// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
 ///
 /// # Safety
-/// The CPU must have the instructions of [`Level::Avx512`], and all elements of the blocks, as many
+/// The CPU must have the instructions of the level, and all elements of the blocks, as many
 /// in each as there are accumulators, must be readable.
 pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
 
@@ -34,6 +36,8 @@ pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::deviations_of::<T>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::deviations_of::<T>(),
         _ => None,
     }
 }
@@ -43,6 +47,8 @@ pub(crate) fn blocks_of<T: Element, F: Fold<T>>(level: Level) -> Option<Blocks<T
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::blocks_of::<T, F>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::blocks_of::<T, F>(),
         _ => None,
     }
 }
@@ -54,6 +60,8 @@ pub(crate) fn rows_of<T: Element, F: Fold<T>>(
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::rows_of::<T, F>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::rows_of::<T, F>(),
         _ => None,
     }
 }
@@ -110,11 +118,12 @@ mod tests {
 
     /// The results of rows: by vectors, and by the loops that all CPUs have.
     fn both<T: Element, F: Fold<T>>(
+        level: Level,
         fold: F,
         rows: &[T],
         len: usize,
     ) -> Option<[Accumulators<T, F>; 2]> {
-        let reduce = rows_of::<T, F>(Level::detect())?;
+        let reduce = rows_of::<T, F>(level)?;
         let count = rows.len() / len;
         let (first, second) = fold.start();
         let fresh = |count| (vec![first; count], vec![second; count]);
@@ -135,35 +144,35 @@ mod tests {
         Some([zip(found, found_2), zip(expected, expected_2)])
     }
 
-    fn agree<T: Drawn>() {
+    fn agree<T: Drawn>(level: Level) {
         let lengths = (2..40).chain([63, 64, 65, 129, 500, 512, 513, 600, 1024, 1999]);
         for (len, count) in lengths.flat_map(|len| [(len, 35), (len, 5)]) {
             let all: Vec<T> = (0..len * count).map(|n| T::drawn((n * 7 + len) as u32)).collect();
             let is_same = |a: T, b: T| a.ties(b);
-            if let Some([found, expected]) = both(Sum, &all, len) {
+            if let Some([found, expected]) = both(level, Sum, &all, len) {
                 for ((a, ()), (b, ())) in found.into_iter().zip(expected) {
                     let both_nan = T::narrow(a).ties(T::narrow(b)) && T::bits(a) != T::bits(b);
                     assert!(T::bits(a) == T::bits(b) || both_nan && T::ROUNDS, "sums of {len}");
                 }
             }
-            if let Some([found, expected]) = both(Max, &all, len) {
+            if let Some([found, expected]) = both(level, Max, &all, len) {
                 for (a, b) in found.iter().zip(&expected) {
                     let [a, b] = [a, b].map(|rank| T::of_rank_for_max(rank.0));
                     assert!(is_same(a, b), "maxima of {len}");
                 }
             }
-            if let Some([found, expected]) = both(Min, &all, len) {
+            if let Some([found, expected]) = both(level, Min, &all, len) {
                 for (a, b) in found.iter().zip(&expected) {
                     let [a, b] = [a, b].map(|rank| T::of_rank_for_min(rank.0));
                     assert!(is_same(a, b), "minima of {len}");
                 }
             }
-            if let Some([found, expected]) = both(ArgMax, &all, len) {
+            if let Some([found, expected]) = both(level, ArgMax, &all, len) {
                 for (a, b) in found.iter().zip(&expected) {
                     assert!(is_same(a.0, b.0) && a.1 == b.1, "places of maxima of {len}");
                 }
             }
-            if let Some([found, expected]) = both(ArgMin, &all, len) {
+            if let Some([found, expected]) = both(level, ArgMin, &all, len) {
                 for (a, b) in found.iter().zip(&expected) {
                     assert!(is_same(a.0, b.0) && a.1 == b.1, "places of minima of {len}");
                 }
@@ -173,11 +182,12 @@ mod tests {
 
     /// Adds blocks to accumulators: by vectors, and by the loops that all CPUs have.
     fn both_blocks<T: Element, F: Fold<T, Second = ()>>(
+        level: Level,
         fold: F,
         blocks: &[T],
         width: usize,
     ) -> Option<[Vec<F::First>; 2]> {
-        let add = blocks_of::<T, F>(Level::detect())?;
+        let add = blocks_of::<T, F>(level)?;
         let (first, ()) = fold.start();
         let (mut found, mut expected) = (vec![first; width], vec![first; width]);
         let rows = Rows {
@@ -187,7 +197,7 @@ mod tests {
             step: 1,
             place: 0,
             place_apart: 0,
-            is_far: false,
+            is_far: true,
         };
         // SAFETY: the level was detected, and the blocks lie within the slice.
         unsafe {
@@ -197,24 +207,24 @@ mod tests {
         Some([found, expected])
     }
 
-    fn blocks_agree<T: Drawn>() {
+    fn blocks_agree<T: Drawn>(level: Level) {
         for (width, count) in
             (1..70).chain([129, 256, 300, 1000]).flat_map(|w| [(w, 1), (w, 7), (w, 27)])
         {
             let all: Vec<T> =
                 (0..(width + 3) * count).map(|n| T::drawn((n * 5 + width) as u32)).collect();
-            if let Some([found, expected]) = both_blocks(Sum, &all, width) {
+            if let Some([found, expected]) = both_blocks(level, Sum, &all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     let both_nan = T::narrow(a).ties(T::narrow(b)) && T::bits(a) != T::bits(b);
                     assert!(T::bits(a) == T::bits(b) || both_nan && T::ROUNDS, "sums of {width}");
                 }
             }
-            if let Some([found, expected]) = both_blocks(Max, &all, width) {
+            if let Some([found, expected]) = both_blocks(level, Max, &all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     assert!(T::of_rank_for_max(a).ties(T::of_rank_for_max(b)), "maxima of {width}");
                 }
             }
-            if let Some([found, expected]) = both_blocks(Min, &all, width) {
+            if let Some([found, expected]) = both_blocks(level, Min, &all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     assert!(T::of_rank_for_min(a).ties(T::of_rank_for_min(b)), "minima of {width}");
                 }
@@ -224,25 +234,29 @@ mod tests {
 
     #[test]
     fn vectors_add_blocks_as_loops_do() {
-        blocks_agree::<f32>();
-        blocks_agree::<f64>();
-        blocks_agree::<bf16>();
-        blocks_agree::<f16>();
-        blocks_agree::<i32>();
-        blocks_agree::<u32>();
-        blocks_agree::<i64>();
-        blocks_agree::<u64>();
+        for &level in Level::all() {
+            blocks_agree::<f32>(level);
+            blocks_agree::<f64>(level);
+            blocks_agree::<bf16>(level);
+            blocks_agree::<f16>(level);
+            blocks_agree::<i32>(level);
+            blocks_agree::<u32>(level);
+            blocks_agree::<i64>(level);
+            blocks_agree::<u64>(level);
+        }
     }
 
     #[test]
     fn vectors_reduce_rows_as_loops_do() {
-        agree::<f32>();
-        agree::<f64>();
-        agree::<bf16>();
-        agree::<f16>();
-        agree::<i32>();
-        agree::<u32>();
-        agree::<i64>();
-        agree::<u64>();
+        for &level in Level::all() {
+            agree::<f32>(level);
+            agree::<f64>(level);
+            agree::<bf16>(level);
+            agree::<f16>(level);
+            agree::<i32>(level);
+            agree::<u32>(level);
+            agree::<i64>(level);
+            agree::<u64>(level);
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Extrema of rows with their first places.
 
-use std::arch::x86_64 as arch;
-use std::arch::x86_64::__m512i;
 use std::mem::MaybeUninit;
 
+use super::arch;
+use super::arch::__m512i;
 use super::lanes::{Extremum, Merge};
 use super::{first, group, lanes_of, long_row, merged_lanes, parts, spread, tree};
 use crate::kernel::LONG_ROW;
@@ -29,7 +29,7 @@ wide! {
         let (rows, rest) = elements.split_at(grouped * len);
         let (to, to_rest) = to.split_at_mut(grouped);
         let (places, places_rest) = places.split_at_mut(grouped);
-        // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+        // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
             match L::COUNT / len {
                 0 | 1 => groups_of_places::<L, 1>(rows, len, (to, places)),
@@ -57,7 +57,7 @@ wide! {
     ) {
         let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
         for ((to, places), rows) in groups.zip(elements.chunks_exact(len * L::COUNT)) {
-            // SAFETY: the caller promises AVX-512; there are as many rows and places as lanes.
+            // SAFETY: the caller promises the level; there are as many rows and places as lanes.
             unsafe {
                 let most = group::<L, ROWS>(rows.as_ptr(), len);
                 L::store_elements(most, to.as_mut_ptr());
@@ -86,7 +86,7 @@ wide! {
         wanted: __m512i,
     ) -> __m512i {
         let part = L::COUNT / ROWS;
-        // SAFETY: the caller promises AVX-512 and as many rows as there are lanes.
+        // SAFETY: the caller promises the level and as many rows as there are lanes.
         unsafe {
             let mut all = [L::Places::start(); 16];
             for n in 0..part {
@@ -171,7 +171,7 @@ wide! {
     /// none.
     unsafe fn first_place<L: Extremum>(row: &[L::Element], value: L::Element) -> u32 {
         let (mut at, start) = (0, row.as_ptr());
-        // SAFETY: the caller promises AVX-512; each load lies within the row.
+        // SAFETY: the caller promises the level; each load lies within the row.
         unsafe {
             let wanted = repeated::<L, 1>(L::elements(&raw const value, 1), 0);
             let is_nan = L::nans(wanted) != 0;

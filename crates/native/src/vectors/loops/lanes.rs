@@ -1,11 +1,11 @@
 //! The folds whose accumulators are lanes of vectors.
 
-use std::arch::x86_64 as arch;
-use std::arch::x86_64::{__m256i, __m512i};
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
+use super::arch;
+use super::arch::{__m256i, __m512i};
 use crate::elements::Short;
 
 /// An op that merges lanes of vectors.
@@ -116,7 +116,7 @@ macro_rules! lanes {
                     unsafe { arch::$load(Self::start(), mask as _, from.cast()) }
                 }
                 unsafe fn load_accumulators(from: *const $type) -> __m512i {
-                    // SAFETY: the caller promises AVX-512 and the accumulators.
+                    // SAFETY: the caller promises the level and the accumulators.
                     unsafe { Self::load(from) }
                 }
                 unsafe fn store(lanes: __m512i, to: *mut $type) {
@@ -162,20 +162,18 @@ macro_rules! extremum {
 
 macro_rules! lanes_of_floats {
     ($type:ty, $bits:literal, $places:ty, $load:ident, $set:ident, $from:ident, $to:ident, $add:ident,
-     $compare:ident, $select:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
+     $compare:ident, $nan_or:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
         lanes!($sum, $type, $bits, $load, arch::$to(arch::$set(0.0)), |a, b| {
             arch::$to(arch::$add(arch::$from(a), arch::$from(b)))
         });
         // The instruction returns its second operand if one of both is NaN.
         lanes!($max, $type, $bits, $load, arch::$to(arch::$set(<$type>::NEG_INFINITY)), |a, b| {
             let (a, b) = (arch::$from(a), arch::$from(b));
-            let is_nan = arch::$compare::<{ arch::_CMP_UNORD_Q }>(b, b);
-            arch::$to(arch::$select(arch::$more(b, a), is_nan, b))
+            arch::$to(arch::$nan_or(b, arch::$more(b, a)))
         });
         lanes!($min, $type, $bits, $load, arch::$to(arch::$set(<$type>::INFINITY)), |a, b| {
             let (a, b) = (arch::$from(a), arch::$from(b));
-            let is_nan = arch::$compare::<{ arch::_CMP_UNORD_Q }>(b, b);
-            arch::$to(arch::$select(arch::$less(b, a), is_nan, b))
+            arch::$to(arch::$nan_or(b, arch::$less(b, a)))
         });
         extremum!($type, $load, $places, |a, b| {
             arch::$compare::<{ arch::_CMP_EQ_OQ }>(arch::$from(a), arch::$from(b))
@@ -204,12 +202,12 @@ macro_rules! deviating {
 
 lanes_of_floats!(
     f32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
-    _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_mask_mov_ps,
+    _mm512_add_ps, _mm512_cmp_ps_mask, nan_or_ps,
     SumF32, MaxF32 _mm512_max_ps, MinF32 _mm512_min_ps
 );
 lanes_of_floats!(
     f64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
-    _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_mask_mov_pd,
+    _mm512_add_pd, _mm512_cmp_pd_mask, nan_or_pd,
     SumF64, MaxF64 _mm512_max_pd, MinF64 _mm512_min_pd
 );
 
@@ -304,11 +302,11 @@ impl<T: ShortLanes> Lanes for SumOfShort<T> {
 
     wide! {
         unsafe fn load(from: *const T) -> __m512i {
-            // SAFETY: the caller promises AVX-512 and the elements.
+            // SAFETY: the caller promises the level and the elements.
             unsafe { T::widened(arch::_mm256_loadu_si256(from.cast())) }
         }
         unsafe fn load_first(from: *const T, mask: u16) -> __m512i {
-            // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+            // SAFETY: the caller promises the level and the elements of the mask's bits.
             unsafe { T::widened(arch::_mm256_maskz_loadu_epi16(mask, from.cast())) }
         }
         unsafe fn load_accumulators(from: *const f32) -> __m512i {
@@ -370,12 +368,12 @@ macro_rules! extremum_of_short_floats {
 
             wide! {
                 unsafe fn load(from: *const T) -> __m512i {
-                    // SAFETY: the caller promises AVX-512 and the elements.
+                    // SAFETY: the caller promises the level and the elements.
                     unsafe { Self::ranks(arch::_mm256_loadu_si256(from.cast())) }
                 }
                 unsafe fn load_first(from: *const T, mask: u16) -> __m512i {
                     let others = arch::_mm256_set1_epi16($outermost.bits());
-                    // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+                    // SAFETY: the caller promises the level and the elements of the mask's bits.
                     unsafe {
                         Self::ranks(arch::_mm256_mask_loadu_epi16(others, mask, from.cast()))
                     }
@@ -397,15 +395,15 @@ macro_rules! extremum_of_short_floats {
 
             wide! {
                 unsafe fn store_elements(lanes: __m512i, to: *mut T) {
-                    // SAFETY: the caller promises AVX-512 and room.
+                    // SAFETY: the caller promises the level and room.
                     unsafe { arch::_mm256_storeu_si256(to.cast(), Self::of_ranks(lanes)) }
                 }
                 unsafe fn numbers(lanes: __m512i) -> __m512i {
-                    // SAFETY: the caller promises AVX-512.
+                    // SAFETY: the caller promises the level.
                     unsafe { T::widened(Self::of_ranks(lanes)) }
                 }
                 unsafe fn elements(from: *const T, mask: u16) -> __m512i {
-                    // SAFETY: the caller promises AVX-512 and the elements of the mask's bits.
+                    // SAFETY: the caller promises the level and the elements of the mask's bits.
                     unsafe { T::widened(arch::_mm256_maskz_loadu_epi16(mask, from.cast())) }
                 }
                 unsafe fn equal(a: __m512i, b: __m512i) -> u16 {

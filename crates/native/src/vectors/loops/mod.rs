@@ -1,4 +1,5 @@
-//! Reductions of rows in vectors of AVX-512.
+//! Reductions of rows and of blocks in vectors of 512 bits, which may be made of shorter ones. This is
+//! compiled for each set of instructions: `arch` has them, and `wide!` makes functions of their level.
 //!
 //! Loops over plain slices become vectors where the elements of a row meet accumulators side by
 //! side, as in `kernel.rs`. They do not where a row becomes one element; those loops are here.
@@ -10,21 +11,10 @@
 
 #![expect(clippy::needless_range_loop, reason = "vectors are known by their numbers")]
 
-/// Compiles functions with AVX-512.
-macro_rules! wide {
-    ($($item:item)*) => { $(
-        #[inline]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
-        $item
-    )* };
-}
-
 mod lanes;
 mod places;
 
 use std::any::{Any, TypeId};
-use std::arch::x86_64 as arch;
-use std::arch::x86_64::__m512i;
 use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
@@ -37,10 +27,12 @@ use lanes::{
 
 use places::places;
 
-use super::{Blocks, Deviations, Rows};
+use super::arch;
+use super::arch::__m512i;
 use crate::elements::Element;
 use crate::folds::{ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Min, Sum};
 use crate::kernel::{self, LONG_ROW, TOGETHER};
+use crate::vectors::{Blocks, Deviations, Rows};
 
 /// Calls a macro with each type and its folds.
 macro_rules! for_all_types {
@@ -67,7 +59,7 @@ macro_rules! found {
 }
 
 /// Returns the function that adds up squared deviations of rows, if there is one.
-pub(super) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
+pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
     let (wide, narrow): (Deviations<f64>, Deviations<f32>) =
         (deviations::<SumF64>, deviations::<SumF32>);
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
@@ -75,7 +67,7 @@ pub(super) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
 }
 
 /// Returns the function that adds blocks by a fold, if there is one.
-pub(super) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>> {
+pub(in crate::vectors) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>> {
     macro_rules! blocks {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             found!($type, Sum, add::<$sum>, Blocks<$type, <Sum as Fold<$type>>::First>);
@@ -91,7 +83,8 @@ pub(super) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>>
 }
 
 /// Returns the function that reduces rows by a fold, if there is one.
-pub(super) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>> {
+pub(in crate::vectors) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>>
+{
     macro_rules! rows {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             found!($type, Sum, values::<$sum>, Rows<$type, <Sum as Fold<$type>>::First, ()>);
@@ -134,7 +127,7 @@ wide! {
                     let (strips, others) =
                         rest.split_at_mut(rest.len() / ($vectors * L::COUNT) * ($vectors * L::COUNT));
                     for to in strips.chunks_exact_mut($vectors * L::COUNT) {
-                        // SAFETY: the caller promises AVX-512, and elements for all accumulators.
+                        // SAFETY: the caller promises the level, and elements for all accumulators.
                         unsafe {
                             strip::<L, $vectors, $ahead>(block, blocks.apart, together, to);
                             block = block.add($vectors * L::COUNT);
@@ -145,14 +138,17 @@ wide! {
             }
             // One strip reads memory in order. Several read parts of eight blocks in turn, which the CPU
             // does not foresee: what comes from main memory is fetched ahead.
-            if rest.len() <= 16 * L::COUNT {
-                strips!(false: 16);
-            } else if blocks.is_far && left >= 2 * TOGETHER {
+            let is_wide = arch::REGISTERS >= 32;
+            let several = if is_wide { 16 } else { 4 } * L::COUNT;
+            if rest.len() > several && blocks.is_far && left >= 2 * TOGETHER {
                 strips!(true: 4);
-            } else if rest.len() < 32 * L::COUNT {
+            } else if is_wide && rest.len() < 2 * several {
                 strips!(false: 16);
             }
-            strips!(false: 8 4 1);
+            if is_wide {
+                strips!(false: 8);
+            }
+            strips!(false: 4 1);
             if !rest.is_empty() {
                 // SAFETY: as above.
                 unsafe { last_strip::<L>(block, blocks.apart, together, rest) };
@@ -169,7 +165,7 @@ wide! {
         count: usize,
         to: &mut [L::Accumulator],
     ) {
-        // SAFETY: the caller promises AVX-512, the elements, and so many accumulators.
+        // SAFETY: the caller promises the level, the elements, and so many accumulators.
         unsafe {
             let mut all = [L::start(); VECTORS];
             for _ in 0..count {
@@ -201,7 +197,7 @@ wide! {
     ) {
         let mask = first(to.len());
         let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
-        // SAFETY: the caller promises AVX-512 and the elements; the room has all lanes, and all of
+        // SAFETY: the caller promises the level and the elements; the room has all lanes, and all of
         // it is written before it is read.
         unsafe {
             let mut all = L::start();
@@ -219,7 +215,7 @@ wide! {
 
     /// The accumulators of one row.
     unsafe fn lanes_of<L: Lanes>(row: *const L::Element, len: usize) -> __m512i {
-        // SAFETY: the caller promises AVX-512 and `len` elements; each load lies within them.
+        // SAFETY: the caller promises the level and `len` elements; each load lies within them.
         unsafe {
             if len < L::COUNT {
                 return L::load_first(row, first(len));
@@ -239,19 +235,17 @@ wide! {
 
     /// Moves the rows at the beginning of a vector each to an equal part of it.
     unsafe fn spread<M: Merge, const ROWS: usize>(packed: __m512i, len: usize) -> __m512i {
-        let mask = parts::<M, ROWS>(len);
-        // SAFETY: the caller promises AVX-512.
+        // SAFETY: the caller promises the level.
         let others = unsafe { M::start() };
         if M::BITS == 64 {
-            #[expect(clippy::cast_possible_truncation, reason = "there are eight lanes")]
-            return arch::_mm512_mask_expand_epi64(others, mask as u8, packed);
+            return arch::spread_epi64::<ROWS>(others, packed, len);
         }
-        arch::_mm512_mask_expand_epi32(others, mask, packed)
+        arch::spread_epi32::<ROWS>(others, packed, len)
     }
 
     /// Merges the lanes of vectors, `ROWS` rows of which share one, to one lane for each row.
     unsafe fn tree<M: Merge, const ROWS: usize>(mut all: [__m512i; 16]) -> __m512i {
-        // SAFETY: the caller promises AVX-512.
+        // SAFETY: the caller promises the level.
         unsafe {
             let mut left = M::COUNT / ROWS;
             if ROWS == 1 {
@@ -290,7 +284,7 @@ wide! {
 
     /// The results of as many rows as a vector has lanes, `ROWS` of which share a vector.
     unsafe fn group<L: Lanes, const ROWS: usize>(rows: *const L::Element, len: usize) -> __m512i {
-        // SAFETY: the caller promises AVX-512 and these rows.
+        // SAFETY: the caller promises the level and these rows.
         unsafe {
             let mut all = [L::start(); 16];
             for n in 0..L::COUNT / ROWS {
@@ -315,7 +309,7 @@ wide! {
         to: &mut [L::Accumulator],
     ) {
         for to in to.chunks_exact_mut(L::COUNT) {
-            // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+            // SAFETY: the caller promises the level, and a row for each accumulator.
             unsafe {
                 L::store(group::<L, ROWS>(rows, len), to.as_mut_ptr());
                 rows = rows.add(L::COUNT * len);
@@ -331,7 +325,7 @@ wide! {
         to: &mut [L::Accumulator],
     ) {
         for ((row, mean), to) in elements.chunks_exact(len).zip(means).zip(to) {
-            // SAFETY: the caller promises AVX-512; each load lies within the row.
+            // SAFETY: the caller promises the level; each load lies within the row.
             unsafe {
                 let mean = L::repeated(*mean);
                 // As many accumulators as other rows of this length have.
@@ -364,7 +358,7 @@ wide! {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
         let (groups, rest) = to.split_at_mut(grouped);
         let mut rows = elements.as_ptr();
-        // SAFETY: the caller promises AVX-512, and a row for each accumulator.
+        // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
             match L::COUNT / len {
                 0 | 1 => self::groups::<L, 1>(rows, len, groups),
@@ -398,7 +392,7 @@ wide! {
 
     /// Merges the lanes of a vector; the first lane has the result.
     unsafe fn merged_lanes<L: Lanes>(lanes: __m512i) -> __m512i {
-        // SAFETY: the caller promises AVX-512.
+        // SAFETY: the caller promises the level.
         unsafe {
             let mut all = lanes;
             all = L::combine(all, arch::_mm512_shuffle_i32x4::<0x0e>(all, all));
@@ -414,7 +408,7 @@ wide! {
     /// Merges the accumulators of a vector.
     unsafe fn merged<L: Lanes>(lanes: __m512i) -> L::Accumulator {
         let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
-        // SAFETY: the caller promises AVX-512. The room has all lanes, and all are written.
+        // SAFETY: the caller promises the level. The room has all lanes, and all are written.
         unsafe {
             L::store(merged_lanes::<L>(lanes), room.as_mut_ptr().cast());
             room[0].assume_init()
@@ -423,7 +417,7 @@ wide! {
 
     /// Reduces a long row, by the accumulators of four vectors.
     unsafe fn long_row<L: Lanes>(row: *const L::Element, len: usize) -> __m512i {
-        // SAFETY: the caller promises AVX-512 and `len` elements; each load lies within them.
+        // SAFETY: the caller promises the level and `len` elements; each load lies within them.
         unsafe {
             let (mut a, mut b, mut c, mut d) = (L::start(), L::start(), L::start(), L::start());
             let mut at = 0;
