@@ -20,6 +20,8 @@ mod arch {
 
     /// The vectors that registers hold.
     pub(super) const REGISTERS: usize = 32;
+    /// Whether a part of a vector is loaded as fast as the whole.
+    pub(super) const HAS_MASKS: bool = true;
 
     wide! {
         /// The numbers of `other`, but the NaN of `x`.

@@ -13,6 +13,8 @@ pub(super) use std::arch::x86_64::{
 
 /// The vectors that registers hold.
 pub(super) const REGISTERS: usize = 8;
+/// Whether a part of a vector is loaded as fast as the whole.
+pub(super) const HAS_MASKS: bool = false;
 
 /// A vector of 512 bits, of whatever lanes: its first half and its second one.
 #[derive(Clone, Copy)]
@@ -310,6 +312,16 @@ wide! {
     ) -> __m512i {
         let (mask, least) = (long_lanes_of_bits(mask), _mm512_min_epu64(a, b));
         __m512i(chosen(least.0, others.0, mask.0), chosen(least.1, others.1, mask.1))
+    }
+
+    pub(super) fn _mm512_mask_mov_epi32(others: __m512i, mask: u16, a: __m512i) -> __m512i {
+        let mask = lanes_of_bits(mask);
+        __m512i(chosen(a.0, others.0, mask.0), chosen(a.1, others.1, mask.1))
+    }
+
+    pub(super) fn _mm512_mask_mov_epi64(others: __m512i, mask: u8, a: __m512i) -> __m512i {
+        let mask = long_lanes_of_bits(mask);
+        __m512i(chosen(a.0, others.0, mask.0), chosen(a.1, others.1, mask.1))
     }
 
     pub(super) fn _mm512_maskz_mul_ps(mask: u16, a: __m512, b: __m512) -> __m512 {

@@ -213,12 +213,31 @@ wide! {
         }
     }
 
-    /// The accumulators of one row.
-    unsafe fn lanes_of<L: Lanes>(row: *const L::Element, len: usize) -> __m512i {
-        // SAFETY: the caller promises the level and `len` elements; each load lies within them.
+    /// The accumulators of the first elements, one for each bit of `mask`. As many elements as there are
+    /// lanes are readable if the memory is `padded`; without loads by masks, all are loaded then.
+    unsafe fn load_part<L: Lanes>(from: *const L::Element, mask: u16, padded: bool) -> __m512i {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            if arch::HAS_MASKS || !padded {
+                return L::load_first(from, mask);
+            }
+            let (others, all) = (L::start(), L::load(from));
+            if L::BITS == 64 {
+                #[expect(clippy::cast_possible_truncation, reason = "there are eight lanes")]
+                return arch::_mm512_mask_mov_epi64(others, mask as u8, all);
+            }
+            arch::_mm512_mask_mov_epi32(others, mask, all)
+        }
+    }
+
+    /// The accumulators of one row. If the memory is `padded`, as many elements as there are lanes are
+    /// readable behind it.
+    unsafe fn lanes_of<L: Lanes>(row: *const L::Element, len: usize, padded: bool) -> __m512i {
+        // SAFETY: the caller promises the level and `len` elements; each load lies within them, or
+        // within those behind.
         unsafe {
             if len < L::COUNT {
-                return L::load_first(row, first(len));
+                return load_part::<L>(row, first(len), padded);
             }
             let mut all = L::load(row);
             let mut at = L::COUNT;
@@ -227,7 +246,7 @@ wide! {
                 at += L::COUNT;
             }
             if at < len {
-                all = L::combine(all, L::load_first(row.add(at), first(len - at)));
+                all = L::combine(all, load_part::<L>(row.add(at), first(len - at), padded));
             }
             all
         }
@@ -282,19 +301,24 @@ wide! {
         }
     }
 
-    /// The results of as many rows as a vector has lanes, `ROWS` of which share a vector.
-    unsafe fn group<L: Lanes, const ROWS: usize>(rows: *const L::Element, len: usize) -> __m512i {
+    /// The results of as many rows as a vector has lanes, `ROWS` of which share a vector; see
+    /// [`lanes_of`].
+    unsafe fn group<L: Lanes, const ROWS: usize>(
+        rows: *const L::Element,
+        len: usize,
+        padded: bool,
+    ) -> __m512i {
         // SAFETY: the caller promises the level and these rows.
         unsafe {
             let mut all = [L::start(); 16];
             for n in 0..L::COUNT / ROWS {
                 let rows = rows.add(n * ROWS * len);
                 all[n] = if ROWS == 1 {
-                    lanes_of::<L>(rows, len)
+                    lanes_of::<L>(rows, len, padded)
                 } else if ROWS * len == L::COUNT {
                     L::load(rows)
                 } else {
-                    spread::<L, ROWS>(L::load_first(rows, first(len * ROWS)), len)
+                    spread::<L, ROWS>(load_part::<L>(rows, first(len * ROWS), padded), len)
                 };
             }
             // A sum begins with 0.0: it is not -0.0.
@@ -304,16 +328,15 @@ wide! {
 
     /// Reduces groups of rows, `ROWS` of which share a vector.
     unsafe fn groups<L: Lanes, const ROWS: usize>(
-        mut rows: *const L::Element,
+        mut rows: &[L::Element],
         len: usize,
         to: &mut [L::Accumulator],
     ) {
         for to in to.chunks_exact_mut(L::COUNT) {
+            let padded = rows.len() >= (len + 1) * L::COUNT;
             // SAFETY: the caller promises the level, and a row for each accumulator.
-            unsafe {
-                L::store(group::<L, ROWS>(rows, len), to.as_mut_ptr());
-                rows = rows.add(L::COUNT * len);
-            }
+            unsafe { L::store(group::<L, ROWS>(rows.as_ptr(), len, padded), to.as_mut_ptr()) };
+            rows = &rows[len * L::COUNT..];
         }
     }
 
@@ -357,26 +380,26 @@ wide! {
         debug_assert!(elements.len() >= len * to.len(), "whole rows");
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
         let (groups, rest) = to.split_at_mut(grouped);
-        let mut rows = elements.as_ptr();
         // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
             match L::COUNT / len {
-                0 | 1 => self::groups::<L, 1>(rows, len, groups),
-                2 | 3 => self::groups::<L, 2>(rows, len, groups),
-                _ => self::groups::<L, 4>(rows, len, groups),
+                0 | 1 => self::groups::<L, 1>(elements, len, groups),
+                2 | 3 => self::groups::<L, 2>(elements, len, groups),
+                _ => self::groups::<L, 4>(elements, len, groups),
             }
-            rows = rows.add(grouped * len);
         }
+        let mut rows = &elements[grouped * len..];
         for to in rest {
+            let padded = rows.len() >= len + L::COUNT;
             // SAFETY: as above.
             unsafe {
                 *to = merged::<L>(if len > LONG_ROW {
-                    long_row::<L>(rows, len)
+                    long_row::<L>(rows.as_ptr(), len)
                 } else {
-                    lanes_of::<L>(rows, len)
+                    lanes_of::<L>(rows.as_ptr(), len, padded)
                 });
-                rows = rows.add(len);
             }
+            rows = &rows[len..];
         }
     }
 

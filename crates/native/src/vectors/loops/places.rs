@@ -26,22 +26,22 @@ wide! {
         (to, places): (&mut [L::Element], &mut [u32]),
     ) {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
-        let (rows, rest) = elements.split_at(grouped * len);
+        let rest = &elements[grouped * len..];
         let (to, to_rest) = to.split_at_mut(grouped);
         let (places, places_rest) = places.split_at_mut(grouped);
         // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
             match L::COUNT / len {
-                0 | 1 => groups_of_places::<L, 1>(rows, len, (to, places)),
-                2 | 3 => groups_of_places::<L, 2>(rows, len, (to, places)),
-                _ => groups_of_places::<L, 4>(rows, len, (to, places)),
+                0 | 1 => groups_of_places::<L, 1>(elements, len, (to, places)),
+                2 | 3 => groups_of_places::<L, 2>(elements, len, (to, places)),
+                _ => groups_of_places::<L, 4>(elements, len, (to, places)),
             }
             let rest = rest.chunks_exact(len).zip(to_rest.iter_mut().zip(places_rest));
             for (row, (to, place)) in rest {
                 let row_lanes = if len > LONG_ROW {
                     long_row::<L>(row.as_ptr(), len)
                 } else {
-                    lanes_of::<L>(row.as_ptr(), len)
+                    lanes_of::<L>(row.as_ptr(), len, false)
                 };
                 *to = first_element::<L>(merged_lanes::<L>(row_lanes));
                 *place = first_place::<L>(row, *to);
@@ -56,10 +56,12 @@ wide! {
         (to, places): (&mut [L::Element], &mut [u32]),
     ) {
         let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
-        for ((to, places), rows) in groups.zip(elements.chunks_exact(len * L::COUNT)) {
+        for (number, (to, places)) in groups.enumerate() {
+            let rows = &elements[number * len * L::COUNT..];
+            let padded = rows.len() >= (len + 1) * L::COUNT;
             // SAFETY: the caller promises the level; there are as many rows and places as lanes.
             unsafe {
-                let most = group::<L, ROWS>(rows.as_ptr(), len);
+                let most = group::<L, ROWS>(rows.as_ptr(), len, padded);
                 L::store_elements(most, to.as_mut_ptr());
                 let wanted = L::numbers(most);
                 if L::nans(wanted) != 0 {
@@ -68,7 +70,7 @@ wide! {
                     }
                     continue;
                 }
-                let found = group_of_places::<L, ROWS>(rows.as_ptr(), len, wanted);
+                let found = group_of_places::<L, ROWS>(rows.as_ptr(), len, (wanted, padded));
                 if L::BITS == 64 {
                     let found = arch::_mm512_cvtepi64_epi32(found);
                     arch::_mm256_storeu_si256(places.as_mut_ptr().cast(), found);
@@ -83,9 +85,11 @@ wide! {
     unsafe fn group_of_places<L: Extremum, const ROWS: usize>(
         rows: *const L::Element,
         len: usize,
-        wanted: __m512i,
+        (wanted, padded): (__m512i, bool),
     ) -> __m512i {
         let part = L::COUNT / ROWS;
+        // The elements that are loaded where fewer count: see `load_part`.
+        let loaded = |mask| if arch::HAS_MASKS || !padded { mask } else { u16::MAX };
         // SAFETY: the caller promises the level and as many rows as there are lanes.
         unsafe {
             let mut all = [L::Places::start(); 16];
@@ -93,7 +97,7 @@ wide! {
                 let rows = rows.add(n * ROWS * len);
                 let wanted = repeated::<L, ROWS>(wanted, n);
                 if ROWS > 1 {
-                    let packed = L::elements(rows, first(len * ROWS));
+                    let packed = L::elements(rows, loaded(first(len * ROWS)));
                     let ties = L::equal(spread::<L, ROWS>(packed, len), wanted);
                     let ties = ties & parts::<L, ROWS>(len);
                     all[n] = lesser::<L::Places>(all[n], ties, counted::<L>(part));
@@ -108,7 +112,7 @@ wide! {
                 }
                 if at < len {
                     let mask = first(len - at);
-                    let ties = L::equal(L::elements(rows.add(at), mask), wanted) & mask;
+                    let ties = L::equal(L::elements(rows.add(at), loaded(mask)), wanted) & mask;
                     all[n] = lesser::<L::Places>(all[n], ties, here);
                 }
             }
