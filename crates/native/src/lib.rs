@@ -24,6 +24,8 @@
 //! the same to the last bit for every [`Pool`] and number of threads. Sums of floats go through
 //! levels of at most 16 terms, so errors grow with the logarithm of the number of terms.
 
+#![allow(clippy::duplicate_mod, reason = "loops over vectors are compiled for several levels")]
+
 mod accumulators;
 mod axes;
 mod elements;

@@ -18,10 +18,14 @@ pub(super) use loops::{blocks_of, deviations_of, rows_of};
 mod arch {
     pub(super) use std::arch::x86_64::*;
 
+    use crate::vectors::narrow::Columns;
+
     /// The vectors that registers hold.
     pub(super) const REGISTERS: usize = 32;
     /// Whether a part of a vector is loaded as fast as the whole.
     pub(super) const HAS_MASKS: bool = true;
+    /// The longest rows that are transposed to be searched.
+    pub(super) const MOST_NARROW: usize = 6;
 
     wide! {
         /// The numbers of `other`, but the NaN of `x`.
@@ -52,6 +56,33 @@ mod arch {
             let part = 8 / ROWS;
             let mask = (0..ROWS).fold(0, |mask, row| mask | ((1u8 << len) - 1) << (row * part));
             _mm512_mask_expand_epi64(others, mask, packed)
+        }
+
+        /// The columns of rows that lie side by side in vectors, see [`Columns`].
+        pub(super) fn columns<const LEN: usize, const WIDE: usize>(
+            rows: [__m512i; LEN],
+        ) -> [__m512i; LEN] {
+            let column = |places: &[[i32; 16]; LEN]| {
+                let mut all = _mm512_permutexvar_epi32(words(&places[0]), rows[0]);
+                for n in 1..LEN {
+                    let places = words(&places[n]);
+                    let others = _mm512_movepi32_mask(places);
+                    all = _mm512_mask_permutexvar_epi32(all, !others, places, rows[n]);
+                }
+                all
+            };
+            // An iterator would not always be compiled for the level.
+            let mut columns = rows;
+            #[expect(clippy::needless_range_loop, reason = "as said")]
+            for n in 0..LEN {
+                columns[n] = column(&Columns::<LEN, 16, WIDE>::PLACES[n]);
+            }
+            columns
+        }
+
+        fn words(words: &[i32; 16]) -> __m512i {
+            // SAFETY: a vector has 16 words.
+            unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
         }
     }
 }

@@ -5,9 +5,11 @@
 
 use std::arch::x86_64::{self as arch, __m128i};
 
+use crate::vectors::narrow::Columns;
+
 pub(super) use std::arch::x86_64::{
-    __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_HINT_T1, _mm_prefetch, _mm256_add_epi16,
-    _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi16, _mm256_srai_epi16,
+    __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm_prefetch,
+    _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi16, _mm256_srai_epi16,
     _mm256_storeu_si256, _mm256_sub_epi16, _mm256_xor_si256,
 };
 
@@ -15,6 +17,8 @@ pub(super) use std::arch::x86_64::{
 pub(super) const REGISTERS: usize = 8;
 /// Whether a part of a vector is loaded as fast as the whole.
 pub(super) const HAS_MASKS: bool = false;
+/// The longest rows that are transposed to be searched.
+pub(super) const MOST_NARROW: usize = 7;
 
 /// A vector of 512 bits, of whatever lanes: its first half and its second one.
 #[derive(Clone, Copy)]
@@ -144,10 +148,14 @@ wide! {
         __m512i(arch::_mm256_slli_epi32::<BY>(a.0), arch::_mm256_slli_epi32::<BY>(a.1))
     }
 
-    #[expect(clippy::cast_possible_wrap, reason = "fewer than 64 bits")]
     pub(super) fn _mm512_srli_epi64<const BY: u32>(a: __m512i) -> __m512i {
         let by = arch::_mm_set_epi64x(0, i64::from(BY));
         __m512i(arch::_mm256_srl_epi64(a.0, by), arch::_mm256_srl_epi64(a.1, by))
+    }
+
+    pub(super) fn _mm512_srai_epi32<const BY: u32>(a: __m512i) -> __m512i {
+        let by = arch::_mm_set_epi64x(0, i64::from(BY));
+        __m512i(arch::_mm256_sra_epi32(a.0, by), arch::_mm256_sra_epi32(a.1, by))
     }
 
     pub(super) fn _mm512_shuffle_ps<const BY: i32>(a: __m512, b: __m512) -> __m512 {
@@ -239,6 +247,37 @@ wide! {
         let ((from_0, is_row_0), (from_1, is_row_1)) = (places(lanes.0), places(lanes.1));
         let moved = _mm512_permutexvar_epi32(__m512i(from_0, from_1), packed);
         __m512i(chosen(moved.0, others.0, is_row_0), chosen(moved.1, others.1, is_row_1))
+    }
+
+    /// The columns of rows that lie side by side in vectors, see [`Columns`].
+    pub(super) fn columns<const LEN: usize, const WIDE: usize>(
+        rows: [__m512i; LEN],
+    ) -> [__m512i; LEN] {
+        // The first half of each column has the rows of the first half of all vectors.
+        let part = |n: usize| if n.is_multiple_of(2) { rows[n / 2].0 } else { rows[n / 2].1 };
+        let half = |first: usize, column: usize| {
+            let places = &Columns::<LEN, 8, WIDE>::PLACES[column];
+            let mut all = arch::_mm256_permutevar8x32_epi32(part(first), words(&places[0]));
+            for n in 1..LEN {
+                let places = words(&places[n]);
+                let moved = arch::_mm256_permutevar8x32_epi32(part(first + n), places);
+                // Places that are elsewhere are negative.
+                all = ps!(_mm256_blendv_ps(moved, all, places));
+            }
+            all
+        };
+        // An iterator would not always be compiled for the level.
+        let mut columns = rows;
+        #[expect(clippy::needless_range_loop, reason = "as said")]
+        for column in 0..LEN {
+            columns[column] = __m512i(half(0, column), half(LEN, column));
+        }
+        columns
+    }
+
+    fn words(words: &[i32; 8]) -> __m256i {
+        // SAFETY: a vector has eight words.
+        unsafe { arch::_mm256_loadu_si256(words.as_ptr().cast()) }
     }
 
     /// A lane of 32 bits for each bit.
@@ -360,6 +399,12 @@ wide! {
             wide(arch::_mm256_castsi256_si128(a)),
             wide(arch::_mm256_extracti128_si256::<1>(a)),
         )
+    }
+
+    pub(super) fn _mm512_cvtps_ph<const ROUNDING: i32>(a: __m512) -> __m256i {
+        let narrow =
+            |half| arch::_mm256_cvtps_ph::<ROUNDING>(arch::_mm256_castsi256_ps(half));
+        arch::_mm256_set_m128i(narrow(a.1), narrow(a.0))
     }
 
     /// Numbers that 16 bits hold.

@@ -46,10 +46,14 @@ pub(super) trait Deviating: Lanes {
 pub(super) trait Extremum: Lanes {
     /// How the least of several places is found.
     type Places: Merge;
+    /// How the extremum of several of [`elements`](Self::elements) is found.
+    type Compared: Merge;
 
     /// Writes the elements that accumulators stand for.
     unsafe fn store_elements(lanes: __m512i, to: *mut Self::Element);
-    /// Those elements, as [`elements`](Self::elements) are.
+    /// Writes elements that are given as [`elements`](Self::elements) are.
+    unsafe fn store_numbers(numbers: __m512i, to: *mut Self::Element);
+    /// The elements that accumulators stand for, as [`elements`](Self::elements) are.
     unsafe fn numbers(lanes: __m512i) -> __m512i;
     /// As many elements as there are lanes, of those whose bits are in `mask`: as they are, or as
     /// `f32`.
@@ -134,11 +138,16 @@ macro_rules! extremum {
      |$c:ident| $nans:expr, $($name:ident)*) => { $(
         impl Extremum for $name {
             type Places = $places;
+            type Compared = Self;
 
             wide! {
                 unsafe fn store_elements(lanes: __m512i, to: *mut $type) {
                     // SAFETY: the caller promises room.
                     unsafe { arch::_mm512_storeu_si512(to.cast(), lanes) }
+                }
+                unsafe fn store_numbers(numbers: __m512i, to: *mut $type) {
+                    // SAFETY: the caller promises the same.
+                    unsafe { Self::store_elements(numbers, to) }
                 }
                 unsafe fn numbers(lanes: __m512i) -> __m512i {
                     lanes
@@ -262,12 +271,17 @@ macro_rules! floats {
 pub(super) trait ShortLanes: Short {
     /// Their values as `f32`.
     unsafe fn widened(elements: __m256i) -> __m512i;
+    /// The floats of 16 bits that have these values.
+    unsafe fn narrowed(numbers: __m512i) -> __m256i;
 }
 
 impl ShortLanes for bf16 {
     wide! {
         unsafe fn widened(elements: __m256i) -> __m512i {
             arch::_mm512_slli_epi32::<16>(arch::_mm512_cvtepu16_epi32(elements))
+        }
+        unsafe fn narrowed(numbers: __m512i) -> __m256i {
+            arch::_mm512_cvtepi32_epi16(arch::_mm512_srai_epi32::<16>(numbers))
         }
     }
 }
@@ -276,6 +290,9 @@ impl ShortLanes for f16 {
     wide! {
         unsafe fn widened(elements: __m256i) -> __m512i {
             arch::_mm512_castps_si512(arch::_mm512_cvtph_ps(elements))
+        }
+        unsafe fn narrowed(numbers: __m512i) -> __m256i {
+            arch::_mm512_cvtps_ph::<{ arch::_MM_FROUND_TO_NEAREST_INT }>(floats!(numbers))
         }
     }
 }
@@ -331,7 +348,8 @@ wide! {
 
 /// The extremum of floats of 16 bits, by their ranks, which are lanes of 32 bits.
 macro_rules! extremum_of_short_floats {
-    ($name:ident, $start:expr, $outermost:expr, $shift:ident, $back:ident, $combine:ident) => {
+    ($name:ident, $compared:ident, $start:expr, $outermost:expr, $shift:ident, $back:ident,
+     $combine:ident) => {
         pub(super) struct $name<T>(PhantomData<T>);
 
         impl<T: ShortLanes> $name<T> {
@@ -392,11 +410,16 @@ macro_rules! extremum_of_short_floats {
 
         impl<T: ShortLanes> Extremum for $name<T> {
             type Places = Place32;
+            type Compared = $compared;
 
             wide! {
                 unsafe fn store_elements(lanes: __m512i, to: *mut T) {
                     // SAFETY: the caller promises the level and room.
                     unsafe { arch::_mm256_storeu_si256(to.cast(), Self::of_ranks(lanes)) }
+                }
+                unsafe fn store_numbers(numbers: __m512i, to: *mut T) {
+                    // SAFETY: the caller promises the level and room.
+                    unsafe { arch::_mm256_storeu_si256(to.cast(), T::narrowed(numbers)) }
                 }
                 unsafe fn numbers(lanes: __m512i) -> __m512i {
                     // SAFETY: the caller promises the level.
@@ -419,6 +442,7 @@ macro_rules! extremum_of_short_floats {
 
 extremum_of_short_floats!(
     Highest,
+    MaxF32,
     i16::MIN,
     T::LEAST,
     _mm256_sub_epi16,
@@ -427,6 +451,7 @@ extremum_of_short_floats!(
 );
 extremum_of_short_floats!(
     Lowest,
+    MinF32,
     i16::MAX,
     T::GREATEST,
     _mm256_add_epi16,

@@ -12,6 +12,7 @@
 #![expect(clippy::needless_range_loop, reason = "vectors are known by their numbers")]
 
 mod lanes;
+mod narrow;
 mod places;
 
 use std::any::{Any, TypeId};

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::arch;
 use super::arch::__m512i;
 use super::lanes::{Extremum, Merge};
-use super::{first, group, lanes_of, long_row, merged_lanes, parts, spread, tree};
+use super::{first, group, lanes_of, long_row, merged_lanes, narrow, parts, spread, tree};
 use crate::kernel::LONG_ROW;
 
 wide! {
@@ -32,6 +32,9 @@ wide! {
         // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
             match L::COUNT / len {
+                _ if narrow::LENGTHS.contains(&len) => {
+                    narrow::places::<L>(elements, len, (to, places));
+                }
                 0 | 1 => groups_of_places::<L, 1>(elements, len, (to, places)),
                 2 | 3 => groups_of_places::<L, 2>(elements, len, (to, places)),
                 _ => groups_of_places::<L, 4>(elements, len, (to, places)),
