@@ -6,6 +6,10 @@ use tilewright_native::{
     SumAndSquares, Threads, View, reduce, reduce_into,
 };
 
+/// The random arrays of a test, and their most elements.
+const CASES: u32 = if cfg!(miri) { 3 } else { 300 };
+const MOST: usize = if cfg!(miri) { 400 } else { 40_000 };
+
 /// An array with dims, strides, an offset, and axes to reduce.
 #[derive(Clone, Debug)]
 struct Case {
@@ -20,7 +24,7 @@ struct Case {
 fn cases() -> impl Strategy<Value = Case> {
     let dim = prop_oneof![1usize..5, 5usize..40, Just(1), 250usize..300];
     let dims = prop::collection::vec(dim, 0..5)
-        .prop_filter("not too large", |dims| dims.iter().product::<usize>() <= 40_000);
+        .prop_filter("not too large", |dims| dims.iter().product::<usize>() <= MOST);
     (dims, any::<u64>(), prop::collection::vec(0u8..8, 5), any::<u8>()).prop_map(
         |(dims, order, kinds, reduced)| {
             let rank = dims.len();
@@ -119,7 +123,7 @@ fn numbers(len: usize, seed: u64) -> impl Iterator<Item = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whole_numbers(case in cases(), seed: u64) {
@@ -201,6 +205,7 @@ proptest! {
 
 /// Sums of many terms lose no more digits than sums by halves do.
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn long_sums_are_accurate() {
     let data = vec![0.1f32; 1 << 24];
     for dims in [vec![1 << 24], vec![1 << 20, 16], vec![16, 1 << 20]] {

@@ -184,6 +184,47 @@ ENTRY e {
     assert_eq!((ran.programs, ran.host_calls.len()), (2, 0));
 }
 
+/// Places of maxima as JAX writes them: the first of equal elements, and of NaN; along any dim.
+#[test]
+fn places_are_the_first_ones() {
+    let text = "HloModule m
+argmax {
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(a, b), direction=GT
+  nan = pred[] compare(a, a), direction=NE
+  first = pred[] or(above, nan)
+  value = f32[] select(first, a, b)
+  tie = pred[] compare(a, b), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  early = pred[] and(tie, before)
+  is = pred[] or(first, early)
+  place = s32[] select(is, i, j)
+  ROOT both = (f32[], s32[]) tuple(value, place)
+}
+ENTRY e {
+  x = f32[2,3,2] parameter(0)
+  places = s32[2,3,2] iota(), iota_dimension=1
+  least = f32[] constant(-inf)
+  zero = s32[] constant(0)
+  ROOT found = (f32[2,2], s32[2,2]) reduce(x, places, least, zero), dimensions={1}, to_apply=argmax
+}";
+    let module = tilewright::parse(text).unwrap();
+    let nan = f32::NAN;
+    let data = vec![1.0, 5.0, 3.0, 5.0, 3.0, -1.0, -0.0, 2.0, nan, 7.0, 0.0, nan];
+    let x = ArrayLiteral::new(ElementType::F32, [2, 3, 2], Data::F32(data)).unwrap();
+    let (found, ran) = ran(&module, &[Literal::Array(x)], 2);
+    let Literal::Tuple(parts) = found else { panic!("no tuple") };
+    let data: Vec<&Data> = parts.iter().map(|part| part.as_array().unwrap().data()).collect();
+    let Data::F32(values) = data[0] else { panic!("{data:?}") };
+    assert_eq!(values[..2], [3.0, 5.0]);
+    assert!(values[2].is_nan() && values[3].is_nan(), "{values:?}");
+    assert!(matches!(data[1], Data::S32(places) if places == &[1, 0, 1, 2]), "{data:?}");
+    assert_eq!(ran.programs, 1);
+}
+
 /// An init that is no identity counts once, and so does one that is not known before the run; the
 /// maximum of nothing is the init. The sum is left to the interpreter.
 #[test]

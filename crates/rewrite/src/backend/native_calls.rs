@@ -182,6 +182,16 @@ fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
     (monoid.is_neutral(init) && !is_negative_zero).then_some(fold)
 }
 
+/// Returns the kernel for a reduce of pairs, whose second result it makes: the first places of extrema
+/// along one dim. The first result has the elements there.
+pub fn places_of(module: &Module, id: InstId) -> Option<NativeCall> {
+    let reduce = MonoidReduce::of(module, id, FloatMode::Regroup)?;
+    let Reducer::ArgExtremum(extremum) = &reduce.reducer else { return None };
+    let axes = dims(reduce.dims(module));
+    let fold = place_of(module, id, extremum, &axes)?;
+    Some(NativeCall { fold, axes })
+}
+
 /// Returns the fold of an extremum of pairs of a value and its index along the one reduced dim, the
 /// first of equal ones.
 fn place_of(

@@ -4,6 +4,8 @@
 mod call;
 #[cfg(feature = "native")]
 mod module;
+#[cfg(feature = "native")]
+mod places;
 mod program;
 #[cfg(feature = "native")]
 mod reduce;

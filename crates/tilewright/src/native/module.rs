@@ -18,7 +18,7 @@ use tilewright_native::{Error as NativeError, Pool, Threads};
 use tilewright_rewrite::analysis::iteration::{Along, Order, Region};
 
 use super::program::Prepared;
-use super::reduce;
+use super::{places, reduce};
 use crate::error::Error;
 use crate::host;
 use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
@@ -82,14 +82,15 @@ fn partitioned(module: &Verified) -> Result<(Verified, HashMap<InstId, Prepared>
     let mut programs = HashMap::new();
     for computation in executed(&edited) {
         let mut tried = FxHashSet::default();
+        let mut order = Order::of(&edited, computation);
         while let Some(seed) = next(&edited, computation, &mut tried) {
-            let order = Order::of(&edited, computation);
             let Some(region) = Region::of(&edited, &order, seed) else { continue };
             let Some(program) = Prepared::of(&edited, &region) else { continue };
             let name = edited.name_of(seed).to_owned();
             let Region { inputs, outputs, .. } = region;
             let group = Group { name, inputs, outputs };
             programs.insert(outlined(&mut edited, computation, &group)?, program);
+            order = Order::of(&edited, computation);
         }
     }
     let refused = |text: String| LowerError::from(ErrorKind::Internal(text.into()));
@@ -119,6 +120,8 @@ impl Delegate for Backend<'_> {
             Some(program.run(operands, &pool)?)
         } else if let Some(monoid) = reduce::monoid(self.module, id) {
             Some(reduce::reduced(self.module, id, monoid, operands, &pool)?)
+        } else if let Some(call) = places::call(self.module, id) {
+            Some(places::reduced(self.module, id, &call, operands, &pool)?)
         } else {
             None
         };
