@@ -56,11 +56,13 @@ pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -
         ReduceEngine::Pairs => {
             let is_long = axes.iter().any(|axis| axis.reduced && axis.len > UNROLLED);
             let is_slow = is_long || has_odd_rows(axes, element_type);
-            is_slow.then(|| folds(axes, |_| By::Reduce))
+            is_slow.then(|| folds(axes, false, |_| By::Reduce))
         }
         ReduceEngine::Loops => {
             let first = |step| if step == 0 { By::Reduce } else { By::Window };
-            let steps = folds(axes, first);
+            // Another first step is computed bit by bit where dims are reshaped behind it.
+            let in_order = element_type == ElementType::Pred;
+            let steps = folds(axes, in_order, first);
             (steps.len() > 1).then_some(steps)
         }
         ReduceEngine::Library => library(reducer.monoid()?, element_type, axes),
@@ -85,8 +87,8 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
 }
 
 /// Returns steps that fold one axis after the other, the outermost first: what lies inside of it
-/// stays side by side.
-fn folds(axes: &Axes, by: impl Fn(usize) -> By) -> Steps {
+/// stays side by side. Long axes come before all others, unless they are folded `in_order`.
+fn folds(axes: &Axes, in_order: bool, by: impl Fn(usize) -> By) -> Steps {
     let mut left = axes.clone();
     let mut steps = Steps::new();
     loop {
@@ -97,7 +99,7 @@ fn folds(axes: &Axes, by: impl Fn(usize) -> By) -> Steps {
         }
         let reduced = |(_, axis): &(usize, &Axis)| axis.reduced;
         let mut all = left.iter().enumerate().filter(reduced);
-        let long = all.clone().find(|(_, axis)| axis.len > UNROLLED);
+        let long = all.clone().find(|(_, axis)| axis.len > UNROLLED && !in_order);
         let Some((axis, &Axis { len, .. })) = long.or_else(|| all.next()) else { return steps };
         let slices = if len > UNROLLED { divisor(len) } else { len };
         let step = Step::Fold { axis, slices, by: by(steps.len()) };
