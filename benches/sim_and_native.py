@@ -81,7 +81,7 @@ PROGRAMS: dict[str, tuple[Callable[[jax.Array], Any], tuple[int, ...]]] = {
     # The arrays by which the multi-axis method and the loops of an argmax are explained.
     "worked example, sum along 1, 3": (summed((1, 3)), (3, 6, 2, 3, 4)),
     "worked example, sum along 1, 2, 3": (summed((1, 2, 3)), (3, 6, 2, 3, 4)),
-    "worked example, base and offset": (summed((1, 3)), (2, 3, 2, 3, 6)),
+    "worked example of a plan, sum along 1, 3": (summed((1, 3)), (2, 3, 2, 3, 6)),
     "weight norm along 0, 2, 3": (weight_normed, (256, 128, 3, 3)),
     "weight norm, gradient": (pulled(weight_normed), (256, 128, 3, 3)),
     "place of the maximum along 1": (lambda x: x.argmax(1), (16, 64, 1024)),

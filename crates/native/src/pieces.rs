@@ -69,7 +69,7 @@ impl<A> Pieces<A> {
     }
 }
 
-/// What a lock guards; nothing is left half done where a thread panics.
+/// Locks, also after a thread panicked: results are moved in and out as a whole, so none is half done.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -219,6 +219,34 @@ fn long_sums_are_accurate() {
     }
 }
 
+/// Columns so long that several pieces reduce each, in accumulators that one piece takes over from
+/// another.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn pieces_of_several_units_are_merged() {
+    const DIMS: [usize; 2] = [301, 4500];
+    let value = |n: usize| (n * 2_654_435_761 % 1_000_003) as i32;
+    let data: Vec<i32> = (0..DIMS[0] * DIMS[1]).map(value).collect();
+    let view = View::row_major(&data, &DIMS).expect("a view");
+    let column = |n: usize| data.iter().skip(n).step_by(DIMS[1]);
+    let sums: Vec<i32> = (0..DIMS[1]).map(|n| column(n).sum()).collect();
+    let floats: Vec<f32> = data.iter().map(|&x| x as f32 / 7.0).collect();
+    let float_view = View::row_major(&floats, &DIMS).expect("a view");
+    let serial = reduce(&float_view, &[0], Sum, &Serial).expect("sums").data;
+    for threads in [1, 2, 5] {
+        let pool = Threads(threads);
+        assert_eq!(reduce(&view, &[0], Sum, &pool).expect("sums").data, sums);
+        let places = reduce(&view, &[0], ArgMax, &pool).expect("places").data;
+        for (n, &place) in places.iter().enumerate() {
+            let most = column(n).max().expect("an element");
+            let first = column(n).position(|x| x == most).expect("a place");
+            assert_eq!(place, first as i64, "column {n}");
+        }
+        let others = reduce(&float_view, &[0], Sum, &pool).expect("sums").data;
+        assert!(serial.iter().zip(&others).all(|(a, b)| a.to_bits() == b.to_bits()));
+    }
+}
+
 #[test]
 fn what_has_no_value_is_an_error() {
     let data = [1.0f32; 6];

@@ -14,7 +14,7 @@ mod loops;
 
 pub(super) use loops::{blocks_of, deviations_of, rows_of};
 
-/// The instructions of AVX-512, and what the loops need that are not single ones of AVX2.
+/// The instructions of AVX-512, and functions that AVX2 computes in another way.
 mod arch {
     pub(super) use std::arch::x86_64::*;
 
@@ -28,11 +28,11 @@ mod arch {
     pub(super) const MOST_NARROW: usize = 6;
 
     wide! {
-        /// The numbers of `other`, but the NaN of `x`.
+        /// Returns `x` where it is NaN, else `other`.
         pub(super) fn nan_or_ps(x: __m512, other: __m512) -> __m512 {
             _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x), x)
         }
-        /// The numbers of `other`, but the NaN of `x`.
+        /// Returns `x` where it is NaN, else `other`.
         pub(super) fn nan_or_pd(x: __m512d, other: __m512d) -> __m512d {
             _mm512_mask_mov_pd(other, _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x), x)
         }

@@ -100,6 +100,7 @@ halves! { |a, b|
     _mm512_sub_pd = pd!(_mm256_sub_pd(a, b));
     _mm512_max_pd = pd!(_mm256_max_pd(a, b));
     _mm512_min_pd = pd!(_mm256_min_pd(a, b));
+    // The first operand where it is NaN, else the second one.
     nan_or_ps = chosen(a, b, ps!(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a)));
     nan_or_pd = chosen(a, b, pd!(_mm256_cmp_pd::<_CMP_UNORD_Q>(a, a)));
 }

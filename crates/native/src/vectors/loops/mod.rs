@@ -214,8 +214,8 @@ wide! {
         }
     }
 
-    /// The accumulators of the first elements, one for each bit of `mask`. As many elements as there are
-    /// lanes are readable if the memory is `padded`; without loads by masks, all are loaded then.
+    /// The accumulators of the first elements, one for each bit of `mask`. If the memory is `padded`, a
+    /// whole vector is readable there: levels without masked loads read it and drop the other lanes.
     unsafe fn load_part<L: Lanes>(from: *const L::Element, mask: u16, padded: bool) -> __m512i {
         // SAFETY: the caller promises the level and the elements.
         unsafe {

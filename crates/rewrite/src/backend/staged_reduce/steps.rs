@@ -60,7 +60,8 @@ pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -
         }
         ReduceEngine::Loops => {
             let first = |step| if step == 0 { By::Reduce } else { By::Window };
-            // Another first step is computed bit by bit where dims are reshaped behind it.
+            // If a reduced dim stays outside of the first one that is folded, XLA:CPU fuses the reshape
+            // behind that step with it, and computes truth values bit by bit.
             let in_order = element_type == ElementType::Pred;
             let steps = folds(axes, in_order, first);
             (steps.len() > 1).then_some(steps)
