@@ -35,3 +35,21 @@ attack *args:
 versions *args:
     cargo build --release -p tilewright-cli
     python3 benches/versions.py {{args}}
+
+# Small cases of the native kernels in Miri (nightly Rust with miri and rust-src).
+miri:
+    cargo +nightly miri test -p tilewright-native --test fused --test norms
+    RUSTFLAGS='-C target-feature=+avx2,+fma,+bmi2,+f16c' \
+        cargo +nightly miri test -p tilewright-native --lib vectors
+
+# The native kernels' tests with a sanitizer (nightly Rust with rust-src): just sanitize thread
+sanitize kind:
+    RUSTFLAGS='-Z sanitizer={{kind}}' cargo +nightly test -Z build-std --target x86_64-unknown-linux-gnu \
+        --target-dir target/sanitize-{{kind}} -p tilewright-native --lib --tests
+
+# The native kernels' tests on an emulated AArch64 CPU. Needs the target of rustup, and Debian's
+# packages gcc-aarch64-linux-gnu and qemu-user-static.
+aarch64:
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64-static -L /usr/aarch64-linux-gnu' \
+        cargo test --target aarch64-unknown-linux-gnu -p tilewright-native

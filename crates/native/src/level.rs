@@ -3,7 +3,7 @@
 /// The sets of instructions that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// The instructions that every CPU of the architecture has: SSE2, or NEON.
+    /// The instructions that every CPU of the architecture has.
     Base,
     /// AVX2 with FMA and floats of 16 bits.
     #[cfg(target_arch = "x86_64")]
@@ -11,6 +11,9 @@ pub(crate) enum Level {
     /// AVX-512 with bytes, words and 256-bit forms.
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// NEON, with bytes in the order of the other architectures.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Level {
@@ -38,6 +41,10 @@ impl Level {
                 return Self::Avx2;
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
+            return Self::Neon;
+        }
         Self::Base
     }
 
@@ -50,6 +57,8 @@ impl Level {
             Self::Avx2 => &[Self::Base, Self::Avx2],
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => &[Self::Base, Self::Avx2, Self::Avx512],
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => &[Self::Base, Self::Neon],
         }
     }
 }
@@ -69,6 +78,9 @@ pub(crate) fn on_level(level: Level, task: impl Task) {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { on_avx512(task) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => unsafe { on_neon(task) },
     }
 }
 
@@ -89,6 +101,16 @@ unsafe fn on_avx2(task: impl Task) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,f16c")]
 unsafe fn on_avx512(task: impl Task) {
+    task.run();
+}
+
+/// Runs a task, compiled with NEON.
+///
+/// # Safety
+/// The CPU must have these instructions.
+#[cfg(target_arch = "aarch64")]
+#[target_feature(enable = "neon")]
+unsafe fn on_neon(task: impl Task) {
     task.run();
 }
 

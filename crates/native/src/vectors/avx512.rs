@@ -28,12 +28,29 @@ mod arch {
     pub(super) const MOST_NARROW: usize = 6;
 
     wide! {
-        /// Returns `x` where it is NaN, else `other`.
-        pub(super) fn nan_or_ps(x: __m512, other: __m512) -> __m512 {
+        /// The greater lanes, or NaN where an operand is NaN.
+        pub(super) fn most_ps(a: __m512, b: __m512) -> __m512 {
+            nan_or_ps(b, _mm512_max_ps(b, a))
+        }
+        /// As [`most_ps`].
+        pub(super) fn most_pd(a: __m512d, b: __m512d) -> __m512d {
+            nan_or_pd(b, _mm512_max_pd(b, a))
+        }
+        /// The lesser lanes, or NaN where an operand is NaN.
+        pub(super) fn least_ps(a: __m512, b: __m512) -> __m512 {
+            nan_or_ps(b, _mm512_min_ps(b, a))
+        }
+        /// As [`least_ps`].
+        pub(super) fn least_pd(a: __m512d, b: __m512d) -> __m512d {
+            nan_or_pd(b, _mm512_min_pd(b, a))
+        }
+        /// Returns `x` where it is NaN, else `other`, which is the second operand of a comparison with
+        /// `x` where either was NaN.
+        fn nan_or_ps(x: __m512, other: __m512) -> __m512 {
             _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x), x)
         }
-        /// Returns `x` where it is NaN, else `other`.
-        pub(super) fn nan_or_pd(x: __m512d, other: __m512d) -> __m512d {
+        /// As [`nan_or_ps`].
+        fn nan_or_pd(x: __m512d, other: __m512d) -> __m512d {
             _mm512_mask_mov_pd(other, _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x), x)
         }
         /// Moves `ROWS` rows of `len` lanes at the beginning of a vector each to an equal part of it;

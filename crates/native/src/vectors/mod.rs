@@ -4,8 +4,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod narrow;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::elements::Element;
 use crate::folds::Fold;
@@ -40,7 +42,9 @@ pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
         Level::Avx512 => avx512::deviations_of::<T>(),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::deviations_of::<T>(),
-        _ => None,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::deviations_of::<T>(),
+        Level::Base => None,
     }
 }
 
@@ -51,7 +55,9 @@ pub(crate) fn blocks_of<T: Element, F: Fold<T>>(level: Level) -> Option<Blocks<T
         Level::Avx512 => avx512::blocks_of::<T, F>(),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::blocks_of::<T, F>(),
-        _ => None,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::blocks_of::<T, F>(),
+        Level::Base => None,
     }
 }
 
@@ -64,7 +70,9 @@ pub(crate) fn rows_of<T: Element, F: Fold<T>>(
         Level::Avx512 => avx512::rows_of::<T, F>(),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::rows_of::<T, F>(),
-        _ => None,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::rows_of::<T, F>(),
+        Level::Base => None,
     }
 }
 

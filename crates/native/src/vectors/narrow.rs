@@ -1,12 +1,23 @@
 //! Where the elements of short rows lie that are read as vectors.
 
+/// Where a word of a column lies, counted over rows of `LEN` elements of `WIDE` words that lie side by
+/// side.
+pub(super) const fn word_of_column<const LEN: usize, const WIDE: usize>(
+    column: usize,
+    word: usize,
+) -> usize {
+    (word / WIDE * LEN + column) * WIDE + word % WIDE
+}
+
 /// For each column and each vector, the words of 32 bits that go to the column, by their places in the
 /// vector; -1 where the word of the column comes from another vector.
 ///
 /// `LEN` vectors of `WORDS` words hold rows of `LEN` elements side by side; a column has one element
 /// of each. An element has `WIDE` words.
+#[cfg(target_arch = "x86_64")]
 pub(super) struct Columns<const LEN: usize, const WORDS: usize, const WIDE: usize>;
 
+#[cfg(target_arch = "x86_64")]
 impl<const LEN: usize, const WORDS: usize, const WIDE: usize> Columns<LEN, WORDS, WIDE> {
     pub(super) const PLACES: [[[i32; WORDS]; LEN]; LEN] = Self::places();
 
@@ -17,7 +28,7 @@ impl<const LEN: usize, const WORDS: usize, const WIDE: usize> Columns<LEN, WORDS
         while column < LEN {
             let mut word = 0;
             while word < WORDS {
-                let from = (word / WIDE * LEN + column) * WIDE + word % WIDE;
+                let from = word_of_column::<LEN, WIDE>(column, word);
                 all[column][from / WORDS][word] = (from % WORDS) as i32;
                 word += 1;
             }

@@ -69,6 +69,16 @@ wide! {
         arch::_mm256_blendv_epi8(b, a, mask)
     }
 
+    /// The first operand where it is NaN, else the second one.
+    fn nan_or_ps(x: __m256i, other: __m256i) -> __m256i {
+        chosen(x, other, ps!(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x)))
+    }
+
+    /// As [`nan_or_ps`].
+    fn nan_or_pd(x: __m256i, other: __m256i) -> __m256i {
+        chosen(x, other, pd!(_mm256_cmp_pd::<_CMP_UNORD_Q>(x, x)))
+    }
+
     /// Whether numbers of 64 bits without a sign are greater.
     fn above_epu64(a: __m256i, b: __m256i) -> __m256i {
         let turn = arch::_mm256_set1_epi64x(i64::MIN);
@@ -94,15 +104,13 @@ halves! { |a, b|
     _mm512_unpackhi_epi64 = arch::_mm256_unpackhi_epi64(a, b);
     _mm512_add_ps = ps!(_mm256_add_ps(a, b));
     _mm512_sub_ps = ps!(_mm256_sub_ps(a, b));
-    _mm512_max_ps = ps!(_mm256_max_ps(a, b));
-    _mm512_min_ps = ps!(_mm256_min_ps(a, b));
     _mm512_add_pd = pd!(_mm256_add_pd(a, b));
     _mm512_sub_pd = pd!(_mm256_sub_pd(a, b));
-    _mm512_max_pd = pd!(_mm256_max_pd(a, b));
-    _mm512_min_pd = pd!(_mm256_min_pd(a, b));
-    // The first operand where it is NaN, else the second one.
-    nan_or_ps = chosen(a, b, ps!(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a)));
-    nan_or_pd = chosen(a, b, pd!(_mm256_cmp_pd::<_CMP_UNORD_Q>(a, a)));
+    // The instructions return their second operand if an operand is NaN.
+    most_ps = nan_or_ps(b, ps!(_mm256_max_ps(b, a)));
+    least_ps = nan_or_ps(b, ps!(_mm256_min_ps(b, a)));
+    most_pd = nan_or_pd(b, pd!(_mm256_max_pd(b, a)));
+    least_pd = nan_or_pd(b, pd!(_mm256_min_pd(b, a)));
 }
 
 /// Vectors of equal lanes.

@@ -171,18 +171,15 @@ macro_rules! extremum {
 
 macro_rules! lanes_of_floats {
     ($type:ty, $bits:literal, $places:ty, $load:ident, $set:ident, $from:ident, $to:ident, $add:ident,
-     $compare:ident, $nan_or:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
+     $compare:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
         lanes!($sum, $type, $bits, $load, arch::$to(arch::$set(0.0)), |a, b| {
             arch::$to(arch::$add(arch::$from(a), arch::$from(b)))
         });
-        // The instruction returns its second operand if one of both is NaN.
         lanes!($max, $type, $bits, $load, arch::$to(arch::$set(<$type>::NEG_INFINITY)), |a, b| {
-            let (a, b) = (arch::$from(a), arch::$from(b));
-            arch::$to(arch::$nan_or(b, arch::$more(b, a)))
+            arch::$to(arch::$more(arch::$from(a), arch::$from(b)))
         });
         lanes!($min, $type, $bits, $load, arch::$to(arch::$set(<$type>::INFINITY)), |a, b| {
-            let (a, b) = (arch::$from(a), arch::$from(b));
-            arch::$to(arch::$nan_or(b, arch::$less(b, a)))
+            arch::$to(arch::$less(arch::$from(a), arch::$from(b)))
         });
         extremum!($type, $load, $places, |a, b| {
             arch::$compare::<{ arch::_CMP_EQ_OQ }>(arch::$from(a), arch::$from(b))
@@ -211,13 +208,13 @@ macro_rules! deviating {
 
 lanes_of_floats!(
     f32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
-    _mm512_add_ps, _mm512_cmp_ps_mask, nan_or_ps,
-    SumF32, MaxF32 _mm512_max_ps, MinF32 _mm512_min_ps
+    _mm512_add_ps, _mm512_cmp_ps_mask,
+    SumF32, MaxF32 most_ps, MinF32 least_ps
 );
 lanes_of_floats!(
     f64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
-    _mm512_add_pd, _mm512_cmp_pd_mask, nan_or_pd,
-    SumF64, MaxF64 _mm512_max_pd, MinF64 _mm512_min_pd
+    _mm512_add_pd, _mm512_cmp_pd_mask,
+    SumF64, MaxF64 most_pd, MinF64 least_pd
 );
 
 deviating!(
