@@ -49,12 +49,12 @@ macro_rules! for_all_types {
     };
 }
 
-/// Returns a function from the function that uses the macro, if it is for `T` and `F`.
+/// Returns a function from the function that uses the macro, if it is for the fold `$wanted`.
 macro_rules! found {
-    ($type:ty, $fold:ty, $function:expr, $as:ty) => {
-        if TypeId::of::<(T, F)>() == TypeId::of::<($type, $fold)>() {
-            let function: $as = $function;
-            return (&function as &dyn Any).downcast_ref().copied();
+    ($wanted:ident, $fold:ty, $function:expr, $as:ty) => {
+        if $wanted == TypeId::of::<$fold>() {
+            const FUNCTION: $as = $function;
+            return Some(&FUNCTION);
         }
     };
 }
@@ -69,13 +69,29 @@ pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
 
 /// Returns the function that adds blocks by a fold, if there is one.
 pub(in crate::vectors) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>> {
+    blocks_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
+}
+
+/// Returns the function that reduces rows by a fold, if there is one.
+pub(in crate::vectors) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>>
+{
+    rows_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
+}
+
+// The functions below have no types, so that loops are compiled once, not in each crate that reduces.
+
+/// Returns a [`Blocks`] for a type of elements and a fold.
+fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! blocks {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
-            found!($type, Sum, add::<$sum>, Blocks<$type, <Sum as Fold<$type>>::First>);
-            // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
-            if size_of::<$type>() > 2 {
-                found!($type, Max, add::<$max>, Blocks<$type, <Max as Fold<$type>>::First>);
-                found!($type, Min, add::<$min>, Blocks<$type, <Min as Fold<$type>>::First>);
+            if element == TypeId::of::<$type>() {
+                found!(fold, Sum, add::<$sum>, Blocks<$type, <Sum as Fold<$type>>::First>);
+                // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
+                if size_of::<$type>() > 2 {
+                    found!(fold, Max, add::<$max>, Blocks<$type, <Max as Fold<$type>>::First>);
+                    found!(fold, Min, add::<$min>, Blocks<$type, <Min as Fold<$type>>::First>);
+                }
+                return None;
             }
         };
     }
@@ -83,18 +99,20 @@ pub(in crate::vectors) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T
     None
 }
 
-/// Returns the function that reduces rows by a fold, if there is one.
-pub(in crate::vectors) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>>
-{
+/// Returns a [`Rows`] for a type of elements and a fold.
+fn rows_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! rows {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
-            found!($type, Sum, values::<$sum>, Rows<$type, <Sum as Fold<$type>>::First, ()>);
-            found!($type, Max, values::<$max>, Rows<$type, <Max as Fold<$type>>::First, ()>);
-            found!($type, Min, values::<$min>, Rows<$type, <Min as Fold<$type>>::First, ()>);
-            found!($type, ArgMax, places::<$max>, Rows<$type, $type, u32>);
-            found!($type, ArgMin, places::<$min>, Rows<$type, $type, u32>);
-            found!($type, ArgMax32, places::<$max>, Rows<$type, $type, u32>);
-            found!($type, ArgMin32, places::<$min>, Rows<$type, $type, u32>);
+            if element == TypeId::of::<$type>() {
+                found!(fold, Sum, values::<$sum>, Rows<$type, <Sum as Fold<$type>>::First, ()>);
+                found!(fold, Max, values::<$max>, Rows<$type, <Max as Fold<$type>>::First, ()>);
+                found!(fold, Min, values::<$min>, Rows<$type, <Min as Fold<$type>>::First, ()>);
+                found!(fold, ArgMax, places::<$max>, Rows<$type, $type, u32>);
+                found!(fold, ArgMin, places::<$min>, Rows<$type, $type, u32>);
+                found!(fold, ArgMax32, places::<$max>, Rows<$type, $type, u32>);
+                found!(fold, ArgMin32, places::<$min>, Rows<$type, $type, u32>);
+                return None;
+            }
         };
     }
     for_all_types!(rows);
