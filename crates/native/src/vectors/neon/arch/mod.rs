@@ -7,6 +7,13 @@ use std::arch::aarch64::{self as arch, uint8x16_t, uint8x16x4_t, uint16x8_t, uin
 
 use crate::vectors::narrow::word_of_column;
 
+mod memory;
+
+pub(super) use memory::{
+    _mm256_loadu_si256, _mm256_mask_loadu_epi16, _mm256_maskz_loadu_epi16, _mm256_storeu_si256,
+    _mm512_loadu_si512, _mm512_mask_loadu_epi32, _mm512_mask_loadu_epi64, _mm512_storeu_si512,
+};
+
 /// The vectors that registers hold.
 pub(super) const REGISTERS: usize = 8;
 /// Whether a part of a vector is loaded as fast as the whole.
@@ -519,115 +526,5 @@ impl<const LEN: usize, const WIDE: usize> Columns<LEN, WIDE> {
             column += 1;
         }
         all
-    }
-}
-
-/// The first `count` elements, fewer than `N`; zeros are behind them.
-///
-/// # Safety
-/// So many elements must be readable.
-#[inline(always)]
-unsafe fn first_of<T: Copy + Default, const N: usize>(from: *const T, count: usize) -> [T; N] {
-    let mut room = [T::default(); N];
-    let (mut at, to) = (0, room.as_mut_ptr());
-    // Parts of a known length are copied by single instructions.
-    for part in [8, 4, 2, 1] {
-        if count & part != 0 {
-            // SAFETY: the caller promises so many elements, fewer than the room has.
-            unsafe { to.add(at).copy_from_nonoverlapping(from.add(at), part) };
-            at += part;
-        }
-    }
-    room
-}
-
-// The bits of all masks are the first ones.
-wide! {
-    pub(super) unsafe fn _mm512_loadu_si512(from: *const __m512i) -> __m512i {
-        let from = from.cast::<u8>();
-        // SAFETY: the caller promises 64 bytes.
-        let quarter = |n: usize| unsafe { arch::vreinterpretq_u32_u8(arch::vld1q_u8(from.add(n))) };
-        __m512i([quarter(0), quarter(16), quarter(32), quarter(48)])
-    }
-
-    pub(super) unsafe fn _mm512_storeu_si512(to: *mut __m512i, a: __m512i) {
-        for (n, quarter) in a.0.into_iter().enumerate() {
-            // SAFETY: the caller promises 64 bytes.
-            unsafe {
-                arch::vst1q_u8(to.cast::<u8>().add(16 * n), arch::vreinterpretq_u8_u32(quarter));
-            }
-        }
-    }
-
-    pub(super) unsafe fn _mm512_mask_loadu_epi32(
-        others: __m512i,
-        mask: u16,
-        from: *const u32,
-    ) -> __m512i {
-        if mask == u16::MAX {
-            // SAFETY: the caller promises 16 elements.
-            return unsafe { _mm512_loadu_si512(from.cast()) };
-        }
-        // SAFETY: the caller promises the elements of the mask's bits; the room has 64 bytes.
-        unsafe {
-            let room = first_of::<_, 16>(from, mask.count_ones() as usize);
-            _mm512_mask_mov_epi32(others, mask, _mm512_loadu_si512(room.as_ptr().cast()))
-        }
-    }
-
-    pub(super) unsafe fn _mm512_mask_loadu_epi64(
-        others: __m512i,
-        mask: u8,
-        from: *const u64,
-    ) -> __m512i {
-        if mask == u8::MAX {
-            // SAFETY: the caller promises eight elements.
-            return unsafe { _mm512_loadu_si512(from.cast()) };
-        }
-        // SAFETY: the caller promises the elements of the mask's bits; the room has 64 bytes.
-        unsafe {
-            let room = first_of::<_, 8>(from, mask.count_ones() as usize);
-            _mm512_mask_mov_epi64(others, mask, _mm512_loadu_si512(room.as_ptr().cast()))
-        }
-    }
-
-    pub(super) unsafe fn _mm256_loadu_si256(from: *const __m256i) -> __m256i {
-        let from = from.cast::<u8>();
-        // SAFETY: the caller promises 32 bytes.
-        let half = |n: usize| unsafe { arch::vreinterpretq_u16_u8(arch::vld1q_u8(from.add(n))) };
-        __m256i(half(0), half(16))
-    }
-
-    pub(super) unsafe fn _mm256_storeu_si256(to: *mut __m256i, a: __m256i) {
-        let to = to.cast::<u8>();
-        // SAFETY: the caller promises 32 bytes.
-        unsafe {
-            arch::vst1q_u8(to, arch::vreinterpretq_u8_u16(a.0));
-            arch::vst1q_u8(to.add(16), arch::vreinterpretq_u8_u16(a.1));
-        }
-    }
-
-    pub(super) unsafe fn _mm256_maskz_loadu_epi16(mask: u16, from: *const u16) -> __m256i {
-        // SAFETY: the caller promises the elements of the mask's bits.
-        unsafe { _mm256_mask_loadu_epi16(_mm256_set1_epi16(0), mask, from) }
-    }
-
-    pub(super) unsafe fn _mm256_mask_loadu_epi16(
-        others: __m256i,
-        mask: u16,
-        from: *const u16,
-    ) -> __m256i {
-        if mask == u16::MAX {
-            // SAFETY: the caller promises 16 elements.
-            return unsafe { _mm256_loadu_si256(from.cast()) };
-        }
-        // SAFETY: the caller promises the elements of the mask's bits; the room has 32 bytes.
-        let loaded = unsafe {
-            let room = first_of::<_, 16>(from, mask.count_ones() as usize);
-            _mm256_loadu_si256(room.as_ptr().cast())
-        };
-        let lanes = halved(lanes_of_bits(mask));
-        let first = arch::vbslq_u16(lanes.0, loaded.0, others.0);
-        __m256i(first, arch::vbslq_u16(lanes.1, loaded.1, others.1))
     }
 }
