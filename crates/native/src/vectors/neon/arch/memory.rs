@@ -10,7 +10,7 @@ use super::{
 /// The first `count` elements, fewer than `N`; zeros are behind them.
 ///
 /// # Safety
-/// So many elements must be readable.
+/// `count` elements must be readable.
 #[inline(always)]
 unsafe fn first_of<T: Copy + Default, const N: usize>(from: *const T, count: usize) -> [T; N] {
     let mut room = [T::default(); N];
