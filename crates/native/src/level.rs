@@ -11,7 +11,7 @@ pub(crate) enum Level {
     /// AVX-512 with bytes, words and 256-bit forms.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// NEON, with bytes in the order of the other architectures.
+    /// NEON on a little-endian CPU.
     #[cfg(target_arch = "aarch64")]
     Neon,
 }

@@ -30,6 +30,7 @@ mod arch {
     wide! {
         /// The greater lanes, or NaN where an operand is NaN.
         pub(super) fn most_ps(a: __m512, b: __m512) -> __m512 {
+            // The instruction returns its second operand if an operand is NaN.
             nan_or_ps(b, _mm512_max_ps(b, a))
         }
         /// As [`most_ps`].
@@ -44,8 +45,7 @@ mod arch {
         pub(super) fn least_pd(a: __m512d, b: __m512d) -> __m512d {
             nan_or_pd(b, _mm512_min_pd(b, a))
         }
-        /// Returns `x` where it is NaN, else `other`, which is the second operand of a comparison with
-        /// `x` where either was NaN.
+        /// Returns `x` where it is NaN, else `other`.
         fn nan_or_ps(x: __m512, other: __m512) -> __m512 {
             _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x), x)
         }

@@ -78,7 +78,7 @@ pub(in crate::vectors) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F:
     rows_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
 }
 
-// The functions below have no types, so that loops are compiled once, not in each crate that reduces.
+// The functions below have no type parameters: crates that reduce do not compile the loops again.
 
 /// Returns a [`Blocks`] for a type of elements and a fold.
 fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {

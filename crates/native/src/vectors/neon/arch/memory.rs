@@ -26,7 +26,7 @@ unsafe fn first_of<T: Copy + Default, const N: usize>(from: *const T, count: usi
     room
 }
 
-// The bits of all masks are the first ones.
+// Of each mask, the bits that are set are the lowest ones.
 wide! {
     pub(in crate::vectors::neon) unsafe fn _mm512_loadu_si512(from: *const __m512i) -> __m512i {
         let from = from.cast::<u8>();
@@ -92,7 +92,10 @@ wide! {
         }
     }
 
-    pub(in crate::vectors::neon) unsafe fn _mm256_maskz_loadu_epi16(mask: u16, from: *const u16) -> __m256i {
+    pub(in crate::vectors::neon) unsafe fn _mm256_maskz_loadu_epi16(
+        mask: u16,
+        from: *const u16,
+    ) -> __m256i {
         // SAFETY: the caller promises the elements of the mask's bits.
         unsafe { _mm256_mask_loadu_epi16(_mm256_set1_epi16(0), mask, from) }
     }

@@ -89,7 +89,7 @@ macro_rules! epu64 {
     };
 }
 
-/// A comparison of vectors of other lanes than 32 bits, whose result has as many bits.
+/// A comparison of vectors of lanes of 64 bits.
 macro_rules! compared {
     ($op:ident, $as:ident ($a:expr, $b:expr)) => {
         arch::vreinterpretq_u32_u64(arch::$op(arch::$as($a), arch::$as($b)))
@@ -493,7 +493,7 @@ wide! {
         __m256i(half(a.0), half(a.1))
     }
 
-    /// Nothing: whether it helps was not measured on such CPUs.
+    /// Does nothing: whether fetching ahead helps was not measured on such CPUs.
     pub(super) fn _mm_prefetch<const HINT: i32>(_from: *const i8) {}
 }
 
