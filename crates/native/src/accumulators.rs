@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 
 use crate::elements::Element;
 use crate::folds::Fold;
-use crate::kernel::{TOGETHER, merge_all};
+use crate::kernel::TOGETHER;
+use crate::level::{Level, on_level};
 use crate::plan::Plan;
+use crate::tasks::{Empty, Merge, Parts};
 
 /// The steps after which accumulators go to the next level, if merging rounds; a step adds up to
 /// [`TOGETHER`] blocks.
@@ -16,6 +18,7 @@ const LEVELS: usize = 16;
 /// Accumulators of one block: levels of them, where chains are bounded.
 pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
     fold: F,
+    level: Level,
     width: usize,
     levels: usize,
     pub(crate) firsts: Vec<F::First>,
@@ -30,7 +33,7 @@ pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
 
 impl<T: Element, F: Fold<T>> Accumulators<T, F> {
     /// Accumulators of a plan's blocks, to each of which so many steps are added.
-    pub(crate) fn new(fold: F, plan: &Plan, steps: usize) -> Self {
+    pub(crate) fn new(fold: F, level: Level, plan: &Plan, steps: usize) -> Self {
         let (width, spare) = (plan.width() * plan.members(), plan.spare());
         let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
         while F::ROUNDS && left > CHAIN && levels < LEVELS {
@@ -40,6 +43,7 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
         let len = width.saturating_mul(levels);
         Self {
             fold,
+            level,
             width,
             levels,
             firsts: vec![first; len],
@@ -52,10 +56,11 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
     }
 
     /// Accumulators of rows, one for each, which no axis within a block is left to reduce.
-    pub(crate) fn of_rows(fold: F, count: usize) -> Self {
+    pub(crate) fn of_rows(fold: F, level: Level, count: usize) -> Self {
         let (first, second) = fold.start();
         Self {
             fold,
+            level,
             width: count,
             levels: 1,
             firsts: vec![first; count],
@@ -68,14 +73,12 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
     }
 
     /// The number of steps that may come next.
-    #[inline(always)]
     pub(crate) fn room(&self) -> usize {
         let room = CHAIN - self.held[0].min(CHAIN - 1);
         if self.levels > 1 { room * TOGETHER } else { usize::MAX }
     }
 
     /// Notes steps, and hands levels on that are full.
-    #[inline(always)]
     pub(crate) fn stepped(&mut self, steps: usize) {
         if self.levels == 1 {
             return;
@@ -89,23 +92,17 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
     }
 
     /// Merges a level into the next one, and empties it.
-    #[inline(always)]
     pub(crate) fn hand_on(&mut self, level: usize) {
         let (at, width) = (level * self.width, self.width);
         let (low, high) = self.firsts.split_at_mut(at + width);
         let (low_2, high_2) = self.seconds.split_at_mut(at + width);
-        let lower = (&mut low[at..], &mut low_2[at..]);
-        merge_all::<T, F>(
-            self.fold,
-            (&mut high[..width], &mut high_2[..width]),
-            (lower.0, lower.1),
-        );
+        let to = (&mut high[..width], &mut high_2[..width]);
+        merge(self.fold, self.level, to, (&low[at..], &low_2[at..]));
         self.empty(level);
         self.held[level + 1] += 1;
     }
 
     /// Merges all levels into the first one, and empties them.
-    #[inline(always)]
     pub(crate) fn gather(&mut self) {
         for level in 1..self.levels {
             if self.held[level] == 0 {
@@ -115,21 +112,20 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
             let (low, high) = self.firsts.split_at_mut(at);
             let (low_2, high_2) = self.seconds.split_at_mut(at);
             let other = (&high[..width], &high_2[..width]);
-            merge_all::<T, F>(self.fold, (&mut low[..width], &mut low_2[..width]), other);
+            merge(self.fold, self.level, (&mut low[..width], &mut low_2[..width]), other);
             self.empty(level);
         }
     }
 
     /// Merges the first level of others, of as many blocks, into this one.
-    #[inline(always)]
     pub(crate) fn merge(&mut self, other: &Self) {
         let width = self.width;
-        let into = (&mut self.firsts[..width], &mut self.seconds[..width]);
-        merge_all::<T, F>(self.fold, into, (&other.firsts[..width], &other.seconds[..width]));
+        let to = (&mut self.firsts[..width], &mut self.seconds[..width]);
+        let other = (&other.firsts[..width], &other.seconds[..width]);
+        merge(self.fold, self.level, to, other);
     }
 
     /// Empties all levels.
-    #[inline(always)]
     pub(crate) fn clear(&mut self) {
         for level in 0..self.levels {
             if level == 0 || self.held[level] != 0 {
@@ -138,12 +134,20 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
         }
     }
 
-    #[inline(always)]
     fn empty(&mut self, level: usize) {
-        let (first, second) = self.fold.start();
-        let at = level * self.width;
-        self.firsts[at..at + self.width].fill(first);
-        self.seconds[at..at + self.width].fill(second);
+        let all = level * self.width..(level + 1) * self.width;
+        let to = (&mut self.firsts[all.clone()], &mut self.seconds[all]);
+        on_level(self.level, Empty { fold: self.fold, to });
         self.held[level] = 0;
     }
+}
+
+/// Merges accumulators with others, one by one.
+fn merge<T: Element, F: Fold<T>>(
+    fold: F,
+    level: Level,
+    to: Parts<'_, T, F>,
+    other: (&[F::First], &[F::Second]),
+) {
+    on_level(level, Merge { fold, to, other });
 }

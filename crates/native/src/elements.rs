@@ -21,6 +21,9 @@ pub trait Number: Element {
     type Rank: Copy + Send + Sync + 'static;
     /// Whether additions round.
     const ROUNDS: bool;
+    /// Whether this crate has loops in vectors for its sums and extrema.
+    #[doc(hidden)]
+    const IN_VECTORS: bool;
     /// The least value.
     const LEAST: Self;
     /// The greatest value.
@@ -162,6 +165,7 @@ macro_rules! whole {
             const ZERO: $type = 0;
             const ONE: $type = 1;
             const ROUNDS: bool = false;
+            const IN_VECTORS: bool = size_of::<$type>() >= 4;
             const LEAST: $type = <$type>::MIN;
             const GREATEST: $type = <$type>::MAX;
             #[inline(always)]
@@ -197,6 +201,7 @@ macro_rules! float {
             const ZERO: $wide = 0.0;
             const ONE: $wide = 1.0;
             const ROUNDS: bool = true;
+            const IN_VECTORS: bool = true;
             const LEAST: $type = $least;
             const GREATEST: $type = $greatest;
             #[inline(always)]

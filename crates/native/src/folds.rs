@@ -21,6 +21,9 @@ pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
     const ROUNDS: bool = false;
     /// Whether there is a result without any element.
     const HAS_IDENTITY: bool = true;
+    /// Whether this crate has loops in vectors for it, so that others need not become vectors.
+    #[doc(hidden)]
+    const IN_VECTORS: bool = false;
 
     /// Returns the accumulator of no elements.
     fn start(self) -> (Self::First, Self::Second);
@@ -128,7 +131,8 @@ single!(
     |a, b| T::add(a, b),
     T,
     |a, _n| T::narrow(a),
-    ROUNDS = T::ROUNDS
+    ROUNDS = T::ROUNDS,
+    IN_VECTORS = T::IN_VECTORS
 );
 single!(
     Product,
@@ -161,7 +165,8 @@ single!(
     |a, b| T::max_rank(a, b),
     T,
     |a, _n| T::of_rank_for_max(a),
-    HAS_IDENTITY = false
+    HAS_IDENTITY = false,
+    IN_VECTORS = T::IN_VECTORS
 );
 single!(
     Min,
@@ -172,7 +177,8 @@ single!(
     |a, b| T::min_rank(a, b),
     T,
     |a, _n| T::of_rank_for_min(a),
-    HAS_IDENTITY = false
+    HAS_IDENTITY = false,
+    IN_VECTORS = T::IN_VECTORS
 );
 
 /// A fold of truth values. A byte is kept, since loops over `bool` do not become vectors.
@@ -217,6 +223,7 @@ macro_rules! place {
             const PLACES: bool = true;
             const MOST_PLACES: usize = $most;
             const HAS_IDENTITY: bool = false;
+            const IN_VECTORS: bool = T::IN_VECTORS;
             #[inline(always)]
             fn start(self) -> (T, u32) {
                 (T::$start, u32::MAX)

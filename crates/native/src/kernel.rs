@@ -203,6 +203,23 @@ fn merged_by_halves<T: Element, F: Fold<T>, const LEN: usize>(
     (all[0], all_2[0])
 }
 
+/// Reduces rows of at most [`MOST_STEPPED`] elements that lie side by side, one for each of the
+/// accumulators `to`.
+#[inline(always)]
+pub(crate) fn step_rows<T: Element, F: Fold<T>>(
+    fold: F,
+    elements: &[T],
+    len: usize,
+    to: (&mut [F::First], &mut [F::Second]),
+) {
+    match len {
+        2 => step_short::<T, F, 2>(fold, elements, to),
+        3 => step_short::<T, F, 3>(fold, elements, to),
+        4 => step_short::<T, F, 4>(fold, elements, to),
+        _ => {}
+    }
+}
+
 /// Reduces rows of `len` elements that lie side by side, one for each of the accumulators `to`.
 /// `spare` has [`LEFT`] accumulators for each row.
 #[inline(always)]
@@ -214,10 +231,7 @@ pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     spare: (&mut [F::First], &mut [F::Second]),
 ) {
     match len {
-        0 | 1 => {}
-        2 => step_short::<T, F, 2>(fold, elements, to),
-        3 => step_short::<T, F, 3>(fold, elements, to),
-        4 => step_short::<T, F, 4>(fold, elements, to),
+        0..=MOST_STEPPED => step_rows(fold, elements, len, to),
         5 => padded_rows::<T, F, 5, 8>(fold, elements, to, spare),
         6 => padded_rows::<T, F, 6, 8>(fold, elements, to, spare),
         7 => padded_rows::<T, F, 7, 8>(fold, elements, to, spare),

@@ -63,21 +63,46 @@ impl Level {
     }
 }
 
-/// Work that is compiled for each level. What it calls must be inlined, always.
+/// Work that is compiled for several levels. What it calls must be inlined, always.
 pub(crate) trait Task {
+    /// The levels for which it is compiled; others run it as the one below.
+    const COMPILED: Compiled = Compiled::ForAll;
+
     fn run(self);
 }
 
+/// Levels for which a task is compiled. Each takes time to compile, and room in programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compiled {
+    /// [`Level::Base`] alone.
+    ForBase,
+    /// All but AVX-512.
+    UpToAvx2,
+    /// All levels.
+    ForAll,
+}
+
 /// Runs a task with the instructions of a level, which must be one that [`Level::detect`] returned.
-pub(crate) fn on_level(level: Level, task: impl Task) {
+pub(crate) fn on_level<T: Task>(level: Level, task: T) {
+    // Constants alone decide what is compiled.
+    if matches!(T::COMPILED, Compiled::ForBase) {
+        return task.run();
+    }
     match level {
         Level::Base => task.run(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => {
+            if matches!(T::COMPILED, Compiled::ForAll) {
+                // SAFETY: `Level::detect` found these instructions on this CPU.
+                unsafe { on_avx512(task) }
+            } else {
+                // SAFETY: a CPU of this level has those of AVX2, too.
+                unsafe { on_avx2(task) }
+            }
+        }
         // SAFETY: `Level::detect` found these instructions on this CPU.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { on_avx2(task) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { on_avx512(task) },
         // SAFETY: as above.
         #[cfg(target_arch = "aarch64")]
         Level::Neon => unsafe { on_neon(task) },

@@ -39,6 +39,7 @@ mod pieces;
 mod plan;
 mod pool;
 mod run;
+mod tasks;
 mod vectors;
 mod view;
 

@@ -1,6 +1,7 @@
 //! Runs plans.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
@@ -9,14 +10,12 @@ use crate::axes::{Axis, Reduced, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
-use crate::kernel::{
-    LONG_ROW, MOST_STEPPED, ROW_LANES, Rows, add_rows, first_place, fold_axis, reduce_part,
-    reduce_row, reduce_rows,
-};
-use crate::level::{Level, Task, on_level};
+use crate::kernel::{LONG_ROW, MOST_STEPPED, Rows, reduce_row};
+use crate::level::{Level, on_level};
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
+use crate::tasks::{Add, Finish, FoldAxis, ReducePart, ReduceRows, StepRows};
 use crate::vectors;
 use crate::view::View;
 
@@ -156,18 +155,82 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         if plan.pieces == 1 {
             return run_once(pool, plan.tasks, &|task| {
                 let [from, to] = [task, task + 1].map(|n| share(plan.units, plan.tasks, n));
-                on_level(self.level, Units { run: self, from, to });
+                self.units(from..to);
             });
         }
         let steps = plan.steps(plan.positions().div_ceil(plan.pieces));
         let pieces = Pieces::new(plan.units, plan.pieces);
         run_once(pool, plan.units * plan.pieces, &|task| {
-            on_level(self.level, Piece { run: self, pieces: &pieces, steps, task });
+            self.piece(&pieces, steps, task);
         })
     }
 
+    /// Reduces whole units.
+    fn units(&self, units: Range<usize>) {
+        let plan = self.plan;
+        let steps = plan.steps(plan.positions());
+        if plan.is_short_rows() {
+            let mut accumulators = match self.rows {
+                Some(_) => Accumulators::of_rows(self.fold, self.level, plan.rows()),
+                None => Accumulators::new(self.fold, self.level, plan, steps),
+            };
+            for unit in units {
+                self.short_rows(&mut accumulators, unit);
+            }
+            return;
+        }
+        if let Some(len) = plan.row() {
+            return self.whole_rows(units, len);
+        }
+        let mut accumulators = Accumulators::new(self.fold, self.level, plan, steps);
+        for unit in units {
+            accumulators.clear();
+            self.add(&mut accumulators, unit, 0..plan.positions());
+            self.finish(&mut accumulators, unit);
+        }
+    }
+
+    /// Reduces some positions of a unit, at most so many steps, and writes the results of the unit if
+    /// this is its last piece to end.
+    fn piece(&self, pieces: &Pieces<Accumulators<T, F>>, steps: usize, task: usize) {
+        let plan = self.plan;
+        let (unit, piece) = (task / plan.pieces, task % plan.pieces);
+        let mut accumulators = match pieces.unused() {
+            Some(mut unused) => {
+                unused.clear();
+                unused
+            }
+            None => Accumulators::new(self.fold, self.level, plan, steps),
+        };
+        self.reduce_piece(unit, piece, &mut accumulators);
+        let merge = |one: &mut Accumulators<T, F>, other: &_| one.merge(other);
+        if let Some(mut all) = pieces.done(unit, piece, accumulators, merge) {
+            self.finish(&mut all, unit);
+            pieces.give_back(all);
+        }
+    }
+
+    /// Reduces a piece of a unit; the accumulators are empty.
+    fn reduce_piece(&self, unit: usize, piece: usize, into: &mut Accumulators<T, F>) {
+        let plan = self.plan;
+        let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
+        let Some(len) = plan.row() else {
+            self.add(into, unit, from..to);
+            return into.gather();
+        };
+        let to = if to == plan.positions() { len } else { to * plan.width() };
+        let from = from * plan.width();
+        let (start, _) = self.block_of(unit);
+        // SAFETY: these are elements of the row of the unit, all within the view's data.
+        let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
+        let (first, mut second) = self.reduced(part);
+        self.fold.shift(&mut second, small(from));
+        if let (Some(to), Some(to_2)) = (into.firsts.first_mut(), into.seconds.first_mut()) {
+            (*to, *to_2) = (first, second);
+        }
+    }
+
     /// Reduces a unit of short rows.
-    #[inline(always)]
     fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         let &[row, rows] = self.plan.block.as_slice() else { return };
         let (start, len) = self.block_of(unit);
@@ -176,15 +239,18 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let to = (&mut firsts[..count], &mut seconds[..count]);
-        match self.rows.filter(|_| row.len > MOST_STEPPED) {
+        let (fold, len) = (self.fold, row.len);
+        match self.rows {
+            _ if len <= MOST_STEPPED => on_level(self.level, StepRows { fold, elements, len, to }),
             // SAFETY: the level, which was detected, has these loops; there are `count` rows.
-            Some(reduce) => unsafe { reduce(elements, row.len, to) },
-            None if row.len <= LONG_ROW => {
-                reduce_rows(self.fold, elements, row.len, to, (spare, spare_2));
+            Some(reduce) => unsafe { reduce(elements, len, to) },
+            None if len <= LONG_ROW => {
+                let spare = (spare.as_mut_slice(), spare_2.as_mut_slice());
+                on_level(self.level, ReduceRows { fold, elements, len, to, spare });
             }
             None => {
                 let (to, to_2) = to;
-                for (n, row) in elements.chunks_exact(row.len).enumerate() {
+                for (n, row) in elements.chunks_exact(len).enumerate() {
                     (to[n], to_2[n]) = self.reduced_part(row);
                 }
             }
@@ -194,19 +260,17 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Reduces rows, each to one element.
-    #[inline(always)]
-    fn whole_rows(&self, units: std::ops::Range<usize>, len: usize) {
+    fn whole_rows(&self, units: Range<usize>, len: usize) {
         for unit in units {
             let (start, _) = self.block_of(unit);
             // SAFETY: a row is `len` elements of the view side by side, all within its data.
             let row = unsafe { std::slice::from_raw_parts(start, len) };
             let (first, second) = self.reduced(row);
-            self.write(&[], (&[first], &[second]), unit);
+            self.write_one(self.result_of(unit), first, second);
         }
     }
 
     /// Reduces elements that lie side by side.
-    #[inline(always)]
     fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
         if F::PLACES {
             return self.reduced_part(row);
@@ -214,29 +278,21 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         reduce_row(self.fold, row, |part| self.reduced_part(part))
     }
 
-    #[inline(always)]
     fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
+        let (mut first, mut second) = self.fold.start();
         if let Some(reduce) = self.rows {
-            let (mut first, mut second) = self.fold.start();
             let to = (std::slice::from_mut(&mut first), std::slice::from_mut(&mut second));
             // SAFETY: the level, which was detected, has these loops; there is one row.
             unsafe { reduce(part, part.len(), to) };
-            return (first, second);
+        } else {
+            let to = (&mut first, &mut second);
+            on_level(self.level, ReducePart { fold: self.fold, part, to });
         }
-        if F::PLACES {
-            return first_place::<T, F, ROW_LANES>(self.fold, part);
-        }
-        reduce_part(self.fold, part)
+        (first, second)
     }
 
     /// Adds the blocks of a unit at some positions along the reduced axes.
-    #[inline(always)]
-    fn add(
-        &self,
-        accumulators: &mut Accumulators<T, F>,
-        unit: usize,
-        positions: std::ops::Range<usize>,
-    ) {
+    fn add(&self, accumulators: &mut Accumulators<T, F>, unit: usize, positions: Range<usize>) {
         let plan = self.plan;
         let (base, len) = self.block_of(unit);
         let members = self.members_of(unit);
@@ -274,7 +330,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Adds what remains of a reduced axis beside whole parts.
-    #[inline(always)]
     fn add_rest(
         &self,
         accumulators: &mut Accumulators<T, F>,
@@ -301,7 +356,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Adds the same blocks of each member of a group, `len` elements of each.
-    #[inline(always)]
     fn add_members(
         &self,
         accumulators: &mut Accumulators<T, F>,
@@ -320,7 +374,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             unsafe {
                 match self.blocks {
                     Some(add) if rows.step == 1 => add(rows, firsts),
-                    _ => add_rows(self.fold, firsts, seconds, rows),
+                    _ => on_level(self.level, Add::new(self.fold, (firsts, seconds), rows)),
                 }
             }
             rows.start = rows.start.wrapping_offset(stride);
@@ -328,7 +382,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Returns the first element of a unit's first block, and the elements of its blocks.
-    #[inline(always)]
     fn block_of(&self, unit: usize) -> (*const T, usize) {
         let plan = self.plan;
         let mut left = unit;
@@ -341,20 +394,17 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// The indices of the block's last axis in a unit: fewer in the last part of a kept axis.
-    #[inline(always)]
     fn last_len(&self, unit: usize) -> usize {
         let len = self.plan.block.last().map_or(1, |axis| axis.len);
         if self.plan.group.is_some() { len } else { self.part_of(unit).unwrap_or(len) }
     }
 
     /// The number of blocks of a unit that are added in turn.
-    #[inline(always)]
     fn members_of(&self, unit: usize) -> usize {
         if self.plan.group.is_some() { self.part_of(unit).unwrap_or(1) } else { 1 }
     }
 
     /// The indices of the kept axis that is cut in the part of a unit.
-    #[inline(always)]
     fn part_of(&self, unit: usize) -> Option<usize> {
         let cut = self.plan.kept_cut()?;
         let part = unit % self.plan.kept.first().map_or(1, |axis| axis.len);
@@ -362,7 +412,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Reduces the axes within the block, and writes the results of a unit.
-    #[inline(always)]
     fn finish(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         accumulators.gather();
         let mut axes = self.plan.block.clone();
@@ -383,15 +432,16 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             if axis.is_kept() {
                 outer *= axis.len;
             } else {
+                let all = (firsts.as_mut_slice(), seconds.as_mut_slice());
                 let spare = (spare.as_mut_slice(), spare_2.as_mut_slice());
-                fold_axis::<T, F>(self.fold, (firsts, seconds), spare, [outer, axis.len, inner]);
+                let axes = [outer, axis.len, inner];
+                on_level(self.level, FoldAxis { fold: self.fold, all, spare, axes });
             }
         }
         self.write(&axes, (firsts, seconds), unit);
     }
 
     /// Adds to the places of accumulators those of the elements within the block.
-    #[inline(always)]
     fn tell_places(&self, axes: &[Axis], seconds: &mut [F::Second]) {
         for (index, second) in seconds.iter_mut().enumerate() {
             let (mut left, mut place) = (index, 0);
@@ -404,13 +454,8 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     }
 
     /// Writes the results of a unit.
-    #[inline(always)]
     fn write(&self, axes: &[Axis], (firsts, seconds): (&[F::First], &[F::Second]), unit: usize) {
-        let (mut left, mut base) = (unit, 0);
-        for axis in &self.plan.kept {
-            base += left % axis.len * kept_apart(axis);
-            left /= axis.len;
-        }
+        let base = self.result_of(unit);
         let places: SmallVec<[(usize, usize); 6]> = Plan::places(axes);
         let (&(len, apart), around) = places.split_last().unwrap_or((&(1, 1), &[]));
         let runs: usize = around.iter().map(|(len, _)| len).product();
@@ -422,115 +467,40 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             }
             if apart == 1 {
                 debug_assert!(start + len <= self.results.len, "results within the array");
-                let from = run * len..(run + 1) * len;
-                let parts = firsts[from.clone()].iter().zip(&seconds[from]);
+                let range = run * len..(run + 1) * len;
+                let from = (&firsts[range.clone()], &seconds[range]);
                 // SAFETY: as below; writing to `MaybeUninit` reads nothing.
                 let to = unsafe {
                     let to = self.results.start.add(start).cast::<MaybeUninit<F::Output>>();
                     std::slice::from_raw_parts_mut(to, len)
                 };
-                for (to, (&first, &second)) in to.iter_mut().zip(parts) {
-                    *to = MaybeUninit::new(self.fold.finish(first, second, self.count));
-                }
+                on_level(self.level, Finish { fold: self.fold, from, count: self.count, to });
                 continue;
             }
             for i in 0..len {
                 let from = run * len + i;
-                let value = self.fold.finish(firsts[from], seconds[from], self.count);
-                let to = start + i * apart;
-                debug_assert!(to < self.results.len, "a result within the array");
-                // SAFETY: indices of kept axes times their distances in the result are below the
-                // number of results, and no two units write the same one.
-                unsafe { self.results.start.add(to).write(value) };
+                self.write_one(start + i * apart, firsts[from], seconds[from]);
             }
         }
     }
-}
 
-/// The reduction of whole units.
-struct Units<'a, 'b, T: Element, F: Fold<T>> {
-    run: &'a Run<'b, T, F>,
-    from: usize,
-    to: usize,
-}
-
-impl<T: Element, F: Fold<T>> Task for Units<'_, '_, T, F> {
-    #[inline(always)]
-    fn run(self) {
-        let (run, plan) = (self.run, self.run.plan);
-        let steps = plan.steps(plan.positions());
-        if plan.is_short_rows() {
-            let mut accumulators = match run.rows {
-                Some(_) => Accumulators::of_rows(run.fold, plan.rows()),
-                None => Accumulators::new(run.fold, plan, steps),
-            };
-            for unit in self.from..self.to {
-                run.short_rows(&mut accumulators, unit);
-            }
-            return;
+    /// The index of the first result of a unit.
+    fn result_of(&self, unit: usize) -> usize {
+        let (mut left, mut base) = (unit, 0);
+        for axis in &self.plan.kept {
+            base += left % axis.len * kept_apart(axis);
+            left /= axis.len;
         }
-        if let Some(len) = plan.row() {
-            return run.whole_rows(self.from..self.to, len);
-        }
-        let mut accumulators = Accumulators::new(run.fold, plan, steps);
-        for unit in self.from..self.to {
-            accumulators.clear();
-            run.add(&mut accumulators, unit, 0..plan.positions());
-            run.finish(&mut accumulators, unit);
-        }
+        base
     }
-}
 
-/// The reduction of some positions of a unit, and of the unit if it is the last one to end.
-struct Piece<'a, 'b, T: Element, F: Fold<T>> {
-    run: &'a Run<'b, T, F>,
-    pieces: &'a Pieces<Accumulators<T, F>>,
-    /// The most steps of a piece.
-    steps: usize,
-    task: usize,
-}
-
-impl<T: Element, F: Fold<T>> Piece<'_, '_, T, F> {
-    /// Reduces the piece; the accumulators are empty.
-    #[inline(always)]
-    fn reduce(&self, unit: usize, piece: usize, into: &mut Accumulators<T, F>) {
-        let (run, plan) = (self.run, self.run.plan);
-        let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
-        let Some(len) = plan.row() else {
-            run.add(into, unit, from..to);
-            return into.gather();
-        };
-        let to = if to == plan.positions() { len } else { to * plan.width() };
-        let from = from * plan.width();
-        let (start, _) = run.block_of(unit);
-        // SAFETY: these are elements of the row of the unit, all within the view's data.
-        let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
-        let (first, mut second) = run.reduced(part);
-        run.fold.shift(&mut second, small(from));
-        if let (Some(to), Some(to_2)) = (into.firsts.first_mut(), into.seconds.first_mut()) {
-            (*to, *to_2) = (first, second);
-        }
-    }
-}
-
-impl<T: Element, F: Fold<T>> Task for Piece<'_, '_, T, F> {
-    #[inline(always)]
-    fn run(self) {
-        let (run, plan) = (self.run, self.run.plan);
-        let (unit, piece) = (self.task / plan.pieces, self.task % plan.pieces);
-        let mut accumulators = match self.pieces.unused() {
-            Some(mut unused) => {
-                unused.clear();
-                unused
-            }
-            None => Accumulators::new(run.fold, plan, self.steps),
-        };
-        self.reduce(unit, piece, &mut accumulators);
-        let merge = |one: &mut Accumulators<T, F>, other: &_| one.merge(other);
-        if let Some(mut all) = self.pieces.done(unit, piece, accumulators, merge) {
-            run.finish(&mut all, unit);
-            self.pieces.give_back(all);
-        }
+    /// Writes one result.
+    fn write_one(&self, to: usize, first: F::First, second: F::Second) {
+        debug_assert!(to < self.results.len, "a result within the array");
+        let value = self.fold.finish(first, second, self.count);
+        // SAFETY: indices of kept axes times their distances in the result are below the number of
+        // results, and no two units write the same one.
+        unsafe { self.results.start.add(to).write(value) };
     }
 }
 
@@ -540,12 +510,10 @@ pub(crate) fn share(all: usize, parts: usize, n: usize) -> usize {
     whole * n + more.min(n)
 }
 
-#[inline(always)]
 fn distance(index: usize, axis: &Axis) -> isize {
     isize::try_from(index).unwrap_or(0).wrapping_mul(axis.stride)
 }
 
-#[inline(always)]
 fn apart(axis: &Axis) -> usize {
     match axis.role {
         Role::Kept(_) => 0,
@@ -553,7 +521,6 @@ fn apart(axis: &Axis) -> usize {
     }
 }
 
-#[inline(always)]
 fn kept_apart(axis: &Axis) -> usize {
     match axis.role {
         Role::Kept(apart) => apart,
@@ -562,7 +529,6 @@ fn kept_apart(axis: &Axis) -> usize {
 }
 
 /// A place, which is below `u32::MAX` wherever places are told.
-#[inline(always)]
 fn small(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }

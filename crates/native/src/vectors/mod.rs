@@ -82,9 +82,12 @@ mod tests {
 
     use super::{blocks_of, rows_of};
     use crate::elements::{Element, Number};
-    use crate::folds::{ArgMax, ArgMin, Fold, Max, Min, Sum};
+    use crate::folds::{
+        And, ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Mean, Min, Product, Sum, SumAndSquares,
+    };
     use crate::kernel::{LONG_ROW, MOST_SHORT, Rows, add_rows, reduce_part, reduce_rows};
-    use crate::level::Level;
+    use crate::level::{Compiled, Level, Task};
+    use crate::tasks::Add;
 
     /// Numbers of all sizes, with zeros of both signs, infinities, ties and NaN.
     trait Drawn: Number {
@@ -242,6 +245,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Where a fold says that there are vectors, loops need not become vectors.
+    fn are_in_vectors<T: Element, F: Fold<T>>(_: F) {
+        for &level in Level::all().iter().filter(|&&level| level != Level::Base) {
+            assert_eq!(rows_of::<T, F>(level).is_some(), F::IN_VECTORS);
+            let has_blocks = Add::<T, F>::COMPILED == Compiled::ForBase;
+            assert_eq!(blocks_of::<T, F>(level).is_some(), has_blocks);
+        }
+    }
+
+    #[test]
+    fn folds_know_their_vectors() {
+        fn of_numbers<T: Number>() {
+            are_in_vectors::<T, _>(Sum);
+            are_in_vectors::<T, _>(Product);
+            are_in_vectors::<T, _>(Max);
+            are_in_vectors::<T, _>(Min);
+            are_in_vectors::<T, _>(ArgMax);
+            are_in_vectors::<T, _>(ArgMin);
+            are_in_vectors::<T, _>(ArgMax32);
+            are_in_vectors::<T, _>(ArgMin32);
+        }
+        of_numbers::<f32>();
+        of_numbers::<f64>();
+        of_numbers::<bf16>();
+        of_numbers::<f16>();
+        of_numbers::<i8>();
+        of_numbers::<i16>();
+        of_numbers::<i32>();
+        of_numbers::<i64>();
+        of_numbers::<u8>();
+        of_numbers::<u16>();
+        of_numbers::<u32>();
+        of_numbers::<u64>();
+        are_in_vectors::<bool, _>(And);
+        are_in_vectors::<f32, _>(Mean);
+        are_in_vectors::<f32, _>(SumAndSquares);
     }
 
     #[test]

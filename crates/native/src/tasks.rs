@@ -1,0 +1,175 @@
+//! The loops of `kernel.rs` as tasks, each compiled for the levels at which it is faster.
+
+use std::mem::MaybeUninit;
+
+use crate::elements::Element;
+use crate::folds::Fold;
+use crate::kernel::{
+    ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all, reduce_part, reduce_rows,
+    step_rows,
+};
+use crate::level::{Compiled, Task};
+
+/// The parts of accumulators side by side.
+pub(crate) type Parts<'a, T, F> =
+    (&'a mut [<F as Fold<T>>::First], &'a mut [<F as Fold<T>>::Second]);
+
+/// [`add_rows`].
+pub(crate) struct Add<'a, T: Element, F: Fold<T>> {
+    fold: F,
+    to: Parts<'a, T, F>,
+    rows: Rows<T>,
+}
+
+impl<'a, T: Element, F: Fold<T>> Add<'a, T, F> {
+    /// A task that adds blocks.
+    ///
+    /// # Safety
+    /// As [`add_rows`].
+    pub(crate) unsafe fn new(fold: F, to: Parts<'a, T, F>, rows: Rows<T>) -> Self {
+        Self { fold, to, rows }
+    }
+}
+
+impl<T: Element, F: Fold<T>> Task for Add<'_, T, F> {
+    // Loops in vectors add what lies side by side, but where accumulators have two parts or 16 bits.
+    // Elements at a distance are added one by one.
+    const COMPILED: Compiled = if F::IN_VECTORS && !F::PLACES && size_of::<F::First>() >= 4 {
+        Compiled::ForBase
+    } else {
+        Compiled::ForAll
+    };
+
+    #[inline(always)]
+    fn run(self) {
+        let (firsts, seconds) = self.to;
+        // SAFETY: who made the task promised that all elements are readable.
+        unsafe { add_rows(self.fold, firsts, seconds, self.rows) }
+    }
+}
+
+/// [`merge_all`].
+pub(crate) struct Merge<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) to: Parts<'a, T, F>,
+    pub(crate) other: (&'a [F::First], &'a [F::Second]),
+}
+
+impl<T: Element, F: Fold<T>> Task for Merge<'_, T, F> {
+    const COMPILED: Compiled = Compiled::UpToAvx2;
+
+    #[inline(always)]
+    fn run(self) {
+        merge_all::<T, F>(self.fold, self.to, self.other);
+    }
+}
+
+/// Sets accumulators to the start of a fold.
+pub(crate) struct Empty<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) to: Parts<'a, T, F>,
+}
+
+impl<T: Element, F: Fold<T>> Task for Empty<'_, T, F> {
+    const COMPILED: Compiled = Compiled::UpToAvx2;
+
+    #[inline(always)]
+    fn run(self) {
+        let (first, second) = self.fold.start();
+        self.to.0.fill(first);
+        self.to.1.fill(second);
+    }
+}
+
+/// [`fold_axis`].
+pub(crate) struct FoldAxis<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) all: Parts<'a, T, F>,
+    pub(crate) spare: Parts<'a, T, F>,
+    pub(crate) axes: [usize; 3],
+}
+
+impl<T: Element, F: Fold<T>> Task for FoldAxis<'_, T, F> {
+    const COMPILED: Compiled = Compiled::UpToAvx2;
+
+    #[inline(always)]
+    fn run(self) {
+        fold_axis::<T, F>(self.fold, self.all, self.spare, self.axes);
+    }
+}
+
+/// [`step_rows`].
+pub(crate) struct StepRows<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) elements: &'a [T],
+    pub(crate) len: usize,
+    pub(crate) to: Parts<'a, T, F>,
+}
+
+impl<T: Element, F: Fold<T>> Task for StepRows<'_, T, F> {
+    #[inline(always)]
+    fn run(self) {
+        step_rows(self.fold, self.elements, self.len, self.to);
+    }
+}
+
+/// The levels for loops over rows that loops in vectors replace, if there are any.
+const fn of_rows<T: Element, F: Fold<T>>() -> Compiled {
+    if F::IN_VECTORS { Compiled::ForBase } else { Compiled::UpToAvx2 }
+}
+
+/// [`reduce_rows`].
+pub(crate) struct ReduceRows<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) elements: &'a [T],
+    pub(crate) len: usize,
+    pub(crate) to: Parts<'a, T, F>,
+    pub(crate) spare: Parts<'a, T, F>,
+}
+
+impl<T: Element, F: Fold<T>> Task for ReduceRows<'_, T, F> {
+    const COMPILED: Compiled = of_rows::<T, F>();
+
+    #[inline(always)]
+    fn run(self) {
+        reduce_rows(self.fold, self.elements, self.len, self.to, self.spare);
+    }
+}
+
+/// [`reduce_part`], or [`first_place`] if places are told.
+pub(crate) struct ReducePart<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) part: &'a [T],
+    pub(crate) to: (&'a mut F::First, &'a mut F::Second),
+}
+
+impl<T: Element, F: Fold<T>> Task for ReducePart<'_, T, F> {
+    const COMPILED: Compiled = of_rows::<T, F>();
+
+    #[inline(always)]
+    fn run(self) {
+        (*self.to.0, *self.to.1) = if F::PLACES {
+            first_place::<T, F, ROW_LANES>(self.fold, self.part)
+        } else {
+            reduce_part(self.fold, self.part)
+        };
+    }
+}
+
+/// Writes the results of accumulators, each of `count` elements.
+pub(crate) struct Finish<'a, T: Element, F: Fold<T>> {
+    pub(crate) fold: F,
+    pub(crate) from: (&'a [F::First], &'a [F::Second]),
+    pub(crate) count: usize,
+    pub(crate) to: &'a mut [MaybeUninit<F::Output>],
+}
+
+impl<T: Element, F: Fold<T>> Task for Finish<'_, T, F> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { fold, from: (firsts, seconds), count, to } = self;
+        for (to, (&first, &second)) in to.iter_mut().zip(firsts.iter().zip(seconds)) {
+            *to = MaybeUninit::new(fold.finish(first, second, count));
+        }
+    }
+}
