@@ -34,7 +34,7 @@ pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
 impl<T: Element, F: Fold<T>> Accumulators<T, F> {
     /// Accumulators of a plan's blocks, to each of which so many steps are added.
     pub(crate) fn new(fold: F, level: Level, plan: &Plan, steps: usize) -> Self {
-        let (width, spare) = (plan.width() * plan.members(), plan.spare());
+        let (width, spare) = (plan.accumulators(), plan.spare());
         let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
         while F::ROUNDS && left > CHAIN && levels < LEVELS {
             (levels, left) = (levels + 1, left.div_ceil(CHAIN));

@@ -3,15 +3,27 @@
 use smallvec::SmallVec;
 
 use crate::axes::{Axes, Axis, Role};
-use crate::kernel::{LEFT, ROW_PART};
+use crate::elements::Element;
+use crate::folds::Fold;
+use crate::kernel::{LEFT, ROW_PART, TOGETHER};
 
-/// A block has at least this many elements, where so many lie side by side: shorter loops would
-/// take longer to begin than to run.
+/// A block has at least this many elements and bytes, where so many lie side by side: shorter loops
+/// would take longer to begin than to run.
 const LEAST_BLOCK: usize = 64;
+const LEAST_BLOCK_BYTES: usize = 256;
 /// A block has at most this many elements, so that its accumulators stay in the first cache.
 const MOST_BLOCK: usize = 2048;
 /// A block of whole rows has about this many elements: it has one accumulator for each row.
 const ROWS_BLOCK: usize = 1 << 13;
+/// Rows of at least this many elements, which lie side by side, are reduced before they are added to
+/// those of other indices, if the fold has loops in vectors.
+const LEAST_ROW: usize = 128;
+/// As [`LEAST_ROW`] for accumulators of 16 bits: blocks have twice as many lanes as rows, which are
+/// widened.
+const LEAST_NARROW_ROW: usize = 512;
+/// Such rows are a block of about this many elements: memory is read in order within a block, and
+/// prefetchers begin anew behind it.
+const BY_ROWS: usize = 1 << 16;
 /// A reduced axis is a part of a block as a whole if the block then has at most this many elements,
 /// so that kept axes outside of it can be in the block, too, and longer runs are read.
 const MOST_WHOLE: usize = 512;
@@ -34,6 +46,8 @@ const MOST_PIECES: usize = 64;
 pub struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
     pub(crate) block: Axes,
+    /// Whether a block is rows, each of which is reduced before it is added.
+    pub(crate) is_by_rows: bool,
     /// How an axis is cut that is longer than the block.
     pub(crate) cut: Option<Cut>,
     /// A kept axis around the cut one, along which some blocks are added in turn.
@@ -70,9 +84,22 @@ impl Cut {
 }
 
 impl Plan {
-    pub(crate) fn of(axes: &Axes, element_bytes: usize) -> Self {
+    /// Plans the reduction of an array by a fold.
+    pub(crate) fn of<T: Element, F: Fold<T>>(axes: &Axes) -> Self {
+        let least_row = match size_of::<F::First>() {
+            _ if !F::IN_VECTORS => None,
+            ..4 => Some(LEAST_NARROW_ROW),
+            _ => Some(LEAST_ROW),
+        };
+        Self::with_rows(axes, size_of::<T>(), least_row)
+    }
+
+    /// Plans the reduction of an array; rows of at least `least_row` elements may be reduced before they
+    /// are added.
+    fn with_rows(axes: &Axes, element_bytes: usize, least_row: Option<usize>) -> Self {
         let mut plan = Self {
             block: Axes::new(),
+            is_by_rows: false,
             cut: None,
             group: None,
             kept: Axes::new(),
@@ -83,6 +110,11 @@ impl Plan {
             is_far: false,
         };
         let mut outer = axes.as_slice();
+        if let Some(rest) = least_row.and_then(|least| plan.take_rows(outer, least)) {
+            plan.outside(rest);
+            plan.divide(element_bytes);
+            return plan;
+        }
         while let Some((axis, rest)) = outer.split_first() {
             let width = plan.width();
             let is_rows =
@@ -90,7 +122,7 @@ impl Plan {
             let least = match axis.role {
                 Role::Kept(_) if is_rows && outer.iter().all(Axis::is_kept) => ROWS_BLOCK,
                 Role::Kept(_) => MOST_BLOCK,
-                Role::Reduced(_) => LEAST_BLOCK,
+                Role::Reduced(_) => LEAST_BLOCK.max(LEAST_BLOCK_BYTES / element_bytes.max(1)),
             };
             let is_next = plan.block.is_empty() || isize::try_from(width) == Ok(axis.stride);
             let room = least / width.max(1);
@@ -113,8 +145,7 @@ impl Plan {
                 continue;
             }
             // Parts of a kept axis are about equally long, those of a reduced one as long as fits.
-            let part =
-                if axis.is_kept() { axis.len.div_ceil(axis.len.div_ceil(room)) } else { room };
+            let part = if axis.is_kept() { equal_part(axis.len, room) } else { room };
             plan.cut = Some(Cut { axis: *axis, part });
             plan.block.push(Axis { len: part, ..*axis });
             break;
@@ -122,6 +153,29 @@ impl Plan {
         plan.outside(outer);
         plan.divide(element_bytes);
         plan
+    }
+
+    /// Makes blocks of rows, if the axes begin with rows of at least `least` elements side by side that
+    /// are reduced, and others are reduced, too. Returns the other axes.
+    ///
+    /// Blocks of parts of such rows would be added over distances that no prefetcher follows, and that
+    /// are often those of one set of a cache.
+    fn take_rows<'a>(&mut self, axes: &'a [Axis], least: usize) -> Option<&'a [Axis]> {
+        let [row, rows, rest @ ..] = axes else { return None };
+        let are_rows = row.stride == 1
+            && row.role == Role::Reduced(1)
+            && (least..=ROW_PART).contains(&row.len)
+            && rows.is_kept()
+            && isize::try_from(row.len) == Ok(rows.stride)
+            && row.len.saturating_mul(rows.len) > MOST_BLOCK;
+        if !are_rows || rest.iter().all(Axis::is_kept) {
+            return None;
+        }
+        let part = equal_part(rows.len, BY_ROWS / row.len);
+        self.block.extend([*row, Axis { len: part, ..*rows }]);
+        self.is_by_rows = true;
+        self.cut = (part < rows.len).then_some(Cut { axis: *rows, part });
+        Some(rest)
     }
 
     /// Checks whether a unit is rows side by side, each reduced to one element.
@@ -140,6 +194,8 @@ impl Plan {
     pub(crate) fn spare(&self) -> usize {
         match self.block.as_slice() {
             [_, rows] if self.is_short_rows() => rows.len.saturating_mul(LEFT),
+            // The results of rows, too.
+            [_, rows] if self.is_by_rows => rows.len.saturating_mul(LEFT + 1),
             _ => self.width().saturating_mul(self.members()),
         }
     }
@@ -152,6 +208,16 @@ impl Plan {
         let is_row = !axis.is_kept() && axis.stride == 1 && self.reduced.len() == inner;
         let whole = self.cut.map_or(*axis, |cut| cut.axis);
         (is_row && self.group.is_none() && whole.role == Role::Reduced(1)).then_some(whole.len)
+    }
+
+    /// The accumulators of a unit.
+    pub(crate) fn accumulators(&self) -> usize {
+        if self.is_by_rows { self.rows() } else { self.width().saturating_mul(self.members()) }
+    }
+
+    /// The axes of the accumulators of a unit, innermost first.
+    pub(crate) fn left(&self) -> &[Axis] {
+        &self.block[usize::from(self.is_by_rows)..]
     }
 
     /// The blocks that are added in turn.
@@ -179,8 +245,12 @@ impl Plan {
         self.reduced.iter().map(|axis| axis.len).product()
     }
 
-    /// The number of steps for so many positions: a rest beside whole parts is a step, too.
+    /// The number of steps for so many positions: a rest beside whole parts is a step, too. The results
+    /// of rows are added one by one, each as the sum of [`TOGETHER`] blocks.
     pub(crate) fn steps(&self, positions: usize) -> usize {
+        if self.is_by_rows {
+            return positions.saturating_mul(TOGETHER);
+        }
         let inner = self.reduced.first().map_or(1, |axis| axis.len);
         let has_rest = self.cut.is_some_and(|cut| !cut.axis.is_kept() && cut.rest() > 0);
         let rests = if has_rest { positions.div_ceil(inner) } else { 0 };
@@ -195,8 +265,7 @@ impl Plan {
                 && rest.iter().any(|axis| !axis.is_kept())
                 && cut.axis.len.saturating_mul(self.width() / cut.part) <= MOST_RUN
             {
-                let most = (MOST_BLOCK / self.width()).max(1);
-                let part = next.len.div_ceil(next.len.div_ceil(most));
+                let part = equal_part(next.len, (MOST_BLOCK / self.width()).max(1));
                 self.group = Some(Cut { axis: *next, part });
                 self.kept.push(next.part(next.len.div_ceil(part), part));
                 outer = rest;
@@ -232,4 +301,9 @@ impl Plan {
         });
         kept.collect()
     }
+}
+
+/// The length of almost equal parts, each of at most `most` indices.
+fn equal_part(len: usize, most: usize) -> usize {
+    len.div_ceil(len.div_ceil(most))
 }

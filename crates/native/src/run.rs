@@ -6,16 +6,16 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::accumulators::Accumulators;
-use crate::axes::{Axis, Reduced, Role, axes_of};
+use crate::axes::{Axes, Axis, Reduced, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
-use crate::kernel::{LONG_ROW, MOST_STEPPED, Rows, reduce_row};
+use crate::kernel::{LONG_ROW, MOST_STEPPED, Rows, TOGETHER, reduce_row};
 use crate::level::{Level, on_level};
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
-use crate::tasks::{Add, Finish, FoldAxis, ReducePart, ReduceRows, StepRows};
+use crate::tasks::{Add, Finish, FoldAxis, Merge, Parts, ReducePart, ReduceRows, StepRows};
 use crate::vectors;
 use crate::view::View;
 
@@ -105,7 +105,7 @@ fn write_all<T: Element, F: Fold<T>>(
     if F::PLACES && reduced.count > F::MOST_PLACES {
         return Err(Error::TooManyPlaces(reduced.count));
     }
-    let plan = Plan::of(&reduced.axes, size_of::<T>());
+    let plan = Plan::of::<T, F>(&reduced.axes);
     let level = Level::detect();
     let run = Run {
         plan: &plan,
@@ -239,13 +239,20 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let to = (&mut firsts[..count], &mut seconds[..count]);
-        let (fold, len) = (self.fold, row.len);
+        self.reduce_rows(elements, row.len, to, (spare, spare_2));
+        let rows = Axis { len: count, ..rows };
+        self.write(&[rows], (firsts, seconds), unit);
+    }
+
+    /// Reduces rows of `len` elements, one for each accumulator.
+    fn reduce_rows(&self, elements: &[T], len: usize, to: Parts<'_, T, F>, spare: Parts<'_, T, F>) {
+        let fold = self.fold;
         match self.rows {
             _ if len <= MOST_STEPPED => on_level(self.level, StepRows { fold, elements, len, to }),
-            // SAFETY: the level, which was detected, has these loops; there are `count` rows.
+            // SAFETY: the level, which was detected, has these loops; there is a row for each
+            // accumulator.
             Some(reduce) => unsafe { reduce(elements, len, to) },
             None if len <= LONG_ROW => {
-                let spare = (spare.as_mut_slice(), spare_2.as_mut_slice());
                 on_level(self.level, ReduceRows { fold, elements, len, to, spare });
             }
             None => {
@@ -255,8 +262,33 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                 }
             }
         }
-        let rows = Axis { len: count, ..rows };
-        self.write(&[rows], (firsts, seconds), unit);
+    }
+
+    /// Reduces the rows of a unit at some positions along the other reduced axes, and adds the results.
+    fn add_by_rows(
+        &self,
+        accumulators: &mut Accumulators<T, F>,
+        unit: usize,
+        positions: Range<usize>,
+    ) {
+        let (base, len) = self.block_of(unit);
+        let count = self.last_len(unit);
+        for at in positions {
+            let (start, place) = moved(base, at, &self.plan.reduced);
+            // SAFETY: the block is `len` elements of the view side by side, all within its data.
+            let elements = unsafe { std::slice::from_raw_parts(start, len) };
+            let Accumulators { firsts, seconds, spare, spare_2, .. } = &mut *accumulators;
+            let (results, spare) = spare.split_at_mut(count);
+            let (results_2, spare_2) = spare_2.split_at_mut(count);
+            self.reduce_rows(elements, len / count, (results, results_2), (spare, spare_2));
+            for second in &mut *results_2 {
+                self.fold.shift(second, small(place));
+            }
+            let to = (&mut firsts[..count], &mut seconds[..count]);
+            let other = (&*results, &*results_2);
+            on_level(self.level, Merge { fold: self.fold, to, other });
+            accumulators.stepped(TOGETHER);
+        }
     }
 
     /// Reduces rows, each to one element.
@@ -294,6 +326,9 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     /// Adds the blocks of a unit at some positions along the reduced axes.
     fn add(&self, accumulators: &mut Accumulators<T, F>, unit: usize, positions: Range<usize>) {
         let plan = self.plan;
+        if plan.is_by_rows {
+            return self.add_by_rows(accumulators, unit, positions);
+        }
         let (base, len) = self.block_of(unit);
         let members = self.members_of(unit);
         let inner = plan.reduced.first().copied();
@@ -303,14 +338,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         while at < positions.end {
             let (around, from) = (at / inner.len, at % inner.len);
             let steps = (inner.len - from).min(positions.end - at).min(accumulators.room());
-            let (mut start, mut place) = (base, 0usize);
-            let mut left = around;
-            for axis in outer {
-                let index = left % axis.len;
-                left /= axis.len;
-                start = start.wrapping_offset(distance(index, axis));
-                place += index * apart(axis);
-            }
+            let (start, place) = moved(base, around, outer);
             let rows = Rows {
                 start: start.wrapping_offset(distance(from, &inner)),
                 count: steps,
@@ -414,7 +442,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     /// Reduces the axes within the block, and writes the results of a unit.
     fn finish(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         accumulators.gather();
-        let mut axes = self.plan.block.clone();
+        let mut axes = Axes::from_slice(self.plan.left());
         if let Some(last) = axes.last_mut() {
             last.len = self.last_len(unit);
         }
@@ -508,6 +536,19 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
 pub(crate) fn share(all: usize, parts: usize, n: usize) -> usize {
     let (whole, more) = (all / parts, all % parts);
     whole * n + more.min(n)
+}
+
+/// Moves an address to position `at` along axes, the first of which is the innermost one. Returns the
+/// place there, too.
+fn moved<T>(mut start: *const T, at: usize, axes: &[Axis]) -> (*const T, usize) {
+    let (mut left, mut place) = (at, 0);
+    for axis in axes {
+        let index = left % axis.len;
+        left /= axis.len;
+        start = start.wrapping_offset(distance(index, axis));
+        place += index * apart(axis);
+    }
+    (start, place)
 }
 
 fn distance(index: usize, axis: &Axis) -> isize {

@@ -203,16 +203,50 @@ proptest! {
     }
 }
 
+/// Rows that are reduced before they are added to those of other indices: several parts, pieces of
+/// them, and other axes between and around.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn rows_are_added_over_other_axes() {
+    for (dims, axes) in [
+        (vec![7, 500, 300], vec![0, 2]),
+        (vec![3, 5, 20, 700], vec![0, 3]),
+        (vec![3, 4, 5, 20, 128], vec![0, 2, 4]),
+        (vec![2, 3, 2048], vec![0, 2]),
+    ] {
+        let len: usize = dims.iter().product();
+        let mut strides = vec![1isize; dims.len()];
+        for i in (1..dims.len()).rev() {
+            strides[i - 1] = strides[i] * dims[i] as isize;
+        }
+        let case = Case { dims, strides, offset: 0, len, axes };
+        let data: Vec<f32> = numbers(len, 5).map(|n| (n % 30) as f32).collect();
+        let groups = groups(&case, &data);
+        // Whole numbers, whose sums are exact.
+        let sums: Vec<f32> = groups.iter().map(|g| g.iter().sum()).collect();
+        assert_eq!(reduced(&case, &data, Sum).data, sums);
+        let top = |g: &Vec<f32>| g.iter().copied().fold(0.0, f32::max);
+        assert_eq!(reduced(&case, &data, Max).data, groups.iter().map(top).collect::<Vec<_>>());
+        let first = |g: &Vec<f32>| g.iter().position(|&x| x == top(g)).expect("a place") as i64;
+        assert_eq!(
+            reduced(&case, &data, ArgMax).data,
+            groups.iter().map(first).collect::<Vec<_>>()
+        );
+    }
+}
+
 /// Sums of many terms lose no more digits than sums by halves do.
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
 fn long_sums_are_accurate() {
     let data = vec![0.1f32; 1 << 24];
-    for dims in [vec![1 << 24], vec![1 << 20, 16], vec![16, 1 << 20]] {
+    for dims in [vec![1 << 24], vec![1 << 20, 16], vec![16, 1 << 20], vec![1 << 12, 16, 256]] {
         let view = View::row_major(&data, &dims).expect("a view");
-        let axis = dims.iter().position(|&d| d != 16).unwrap() as i64;
-        let sums = reduce(&view, &[axis], Sum, &Serial).expect("sums");
-        let exact = f64::from(0.1f32) * dims[axis as usize] as f64;
+        let axes = (0..dims.len()).filter(|&axis| dims[axis] != 16);
+        let count: usize = axes.clone().map(|axis| dims[axis]).product();
+        let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
+        let sums = reduce(&view, &axes, Sum, &Serial).expect("sums");
+        let exact = f64::from(0.1f32) * count as f64;
         for sum in sums.data {
             assert!((f64::from(sum) / exact - 1.0).abs() < 3e-7, "{sum} is not {exact}");
         }
