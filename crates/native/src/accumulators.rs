@@ -23,7 +23,7 @@ pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
     levels: usize,
     pub(crate) firsts: Vec<F::First>,
     pub(crate) seconds: Vec<F::Second>,
-    /// Room for the accumulators that axes within the block are reduced to.
+    /// Room for the results of rows, and for accumulators that axes within the block are reduced to.
     pub(crate) spare: Vec<F::First>,
     pub(crate) spare_2: Vec<F::Second>,
     /// The steps or merges that each level holds.

@@ -65,7 +65,7 @@ impl Level {
 
 /// Work that is compiled for several levels. What it calls must be inlined, always.
 pub(crate) trait Task {
-    /// The levels for which it is compiled; others run it as the one below.
+    /// The levels for which it is compiled. At another level, the code of the level below runs.
     const COMPILED: Compiled = Compiled::ForAll;
 
     fn run(self);
@@ -84,7 +84,7 @@ pub(crate) enum Compiled {
 
 /// Runs a task with the instructions of a level, which must be one that [`Level::detect`] returned.
 pub(crate) fn on_level<T: Task>(level: Level, task: T) {
-    // Constants alone decide what is compiled.
+    // The compiler knows these constants, and compiles nothing for the levels that they exclude.
     if matches!(T::COMPILED, Compiled::ForBase) {
         return task.run();
     }

@@ -17,10 +17,11 @@
 //! **How.** Axes are sorted by how far apart their elements lie, and neighbours of one kind become
 //! one. The innermost axes are a *block* of some hundred to some thousand elements that lie side by
 //! side. Blocks are added element by element, vector by vector, over all reduced axes outside; only
-//! then are the axes reduced that lie within the block ([`Plan`]). This is the plan of
+//! then are the axes reduced that lie within the block ([`Plan`]). Long rows with another reduced axis
+//! outside of them are reduced one by one, and their results are added. This is the plan of
 //! `tilewright-lower`'s kernels, for a machine with caches.
 //!
-//! **Order.** What is added in which order follows from the dims and strides alone, so a result is
+//! **Order.** What is added in which order follows from dims, strides and types alone, so a result is
 //! the same to the last bit for every [`Pool`] and number of threads. Sums of floats go through
 //! levels of at most 16 terms, so errors grow with the logarithm of the number of terms.
 

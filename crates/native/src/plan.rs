@@ -18,11 +18,11 @@ const ROWS_BLOCK: usize = 1 << 13;
 /// Rows of at least this many elements, which lie side by side, are reduced before they are added to
 /// those of other indices, if the fold has loops in vectors.
 const LEAST_ROW: usize = 128;
-/// As [`LEAST_ROW`] for accumulators of 16 bits: blocks have twice as many lanes as rows, which are
-/// widened.
+/// As [`LEAST_ROW`] for accumulators of 16 bits. A vector holds twice as many of these while blocks are
+/// added; loops over rows widen their elements to 32 bits.
 const LEAST_NARROW_ROW: usize = 512;
-/// Such rows are a block of about this many elements: memory is read in order within a block, and
-/// prefetchers begin anew behind it.
+/// A block of such rows has about this many elements. Memory is read in order within a block, and
+/// prefetchers begin anew at the next one.
 const BY_ROWS: usize = 1 << 16;
 /// A reduced axis is a part of a block as a whole if the block then has at most this many elements,
 /// so that kept axes outside of it can be in the block, too, and longer runs are read.
@@ -41,7 +41,8 @@ const MOST_PIECES: usize = 64;
 /// How an array is reduced: a block of elements side by side, added up over all reduced axes
 /// outside of it, once for each index of the kept axes outside of it.
 ///
-/// It follows from dims and strides alone.
+/// Rows may be reduced before they are added. The plan follows from dims, strides, the type of the
+/// elements and the fold alone.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.

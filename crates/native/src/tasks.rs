@@ -14,7 +14,7 @@ use crate::level::{Compiled, Task};
 pub(crate) type Parts<'a, T, F> =
     (&'a mut [<F as Fold<T>>::First], &'a mut [<F as Fold<T>>::Second]);
 
-/// [`add_rows`].
+/// Calls [`add_rows`].
 pub(crate) struct Add<'a, T: Element, F: Fold<T>> {
     fold: F,
     to: Parts<'a, T, F>,
@@ -32,8 +32,8 @@ impl<'a, T: Element, F: Fold<T>> Add<'a, T, F> {
 }
 
 impl<T: Element, F: Fold<T>> Task for Add<'_, T, F> {
-    // Loops in vectors add what lies side by side, but where accumulators have two parts or 16 bits.
-    // Elements at a distance are added one by one.
+    // A fold that has loops in vectors adds elements that lie side by side by those, unless its
+    // accumulators have two parts or 16 bits. Elements at a distance are added one by one.
     const COMPILED: Compiled = if F::IN_VECTORS && !F::PLACES && size_of::<F::First>() >= 4 {
         Compiled::ForBase
     } else {
@@ -43,12 +43,12 @@ impl<T: Element, F: Fold<T>> Task for Add<'_, T, F> {
     #[inline(always)]
     fn run(self) {
         let (firsts, seconds) = self.to;
-        // SAFETY: who made the task promised that all elements are readable.
+        // SAFETY: the caller of `new` promised that all elements are readable.
         unsafe { add_rows(self.fold, firsts, seconds, self.rows) }
     }
 }
 
-/// [`merge_all`].
+/// Calls [`merge_all`].
 pub(crate) struct Merge<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) to: Parts<'a, T, F>,
@@ -81,7 +81,7 @@ impl<T: Element, F: Fold<T>> Task for Empty<'_, T, F> {
     }
 }
 
-/// [`fold_axis`].
+/// Calls [`fold_axis`].
 pub(crate) struct FoldAxis<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) all: Parts<'a, T, F>,
@@ -98,7 +98,7 @@ impl<T: Element, F: Fold<T>> Task for FoldAxis<'_, T, F> {
     }
 }
 
-/// [`step_rows`].
+/// Calls [`step_rows`].
 pub(crate) struct StepRows<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
@@ -113,12 +113,12 @@ impl<T: Element, F: Fold<T>> Task for StepRows<'_, T, F> {
     }
 }
 
-/// The levels for loops over rows that loops in vectors replace, if there are any.
+/// The levels for loops over rows. A fold that has loops in vectors runs those at all other levels.
 const fn of_rows<T: Element, F: Fold<T>>() -> Compiled {
     if F::IN_VECTORS { Compiled::ForBase } else { Compiled::UpToAvx2 }
 }
 
-/// [`reduce_rows`].
+/// Calls [`reduce_rows`].
 pub(crate) struct ReduceRows<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
@@ -136,7 +136,7 @@ impl<T: Element, F: Fold<T>> Task for ReduceRows<'_, T, F> {
     }
 }
 
-/// [`reduce_part`], or [`first_place`] if places are told.
+/// Calls [`reduce_part`], or [`first_place`] if the fold tells places.
 pub(crate) struct ReducePart<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) part: &'a [T],

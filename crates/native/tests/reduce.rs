@@ -1,5 +1,6 @@
 //! Reductions beside the obvious loop over all elements.
 
+use half::bf16;
 use proptest::prelude::*;
 use tilewright_native::{
     And, ArgMax, ArgMin, Array, Error, Fold, Max, Mean, Min, Or, Pool, Product, Serial, Sum,
@@ -226,7 +227,11 @@ fn rows_are_added_over_other_axes() {
         let sums: Vec<f32> = groups.iter().map(|g| g.iter().sum()).collect();
         assert_eq!(reduced(&case, &data, Sum).data, sums);
         let top = |g: &Vec<f32>| g.iter().copied().fold(0.0, f32::max);
-        assert_eq!(reduced(&case, &data, Max).data, groups.iter().map(top).collect::<Vec<_>>());
+        let tops: Vec<f32> = groups.iter().map(top).collect();
+        assert_eq!(reduced(&case, &data, Max).data, tops);
+        let short: Vec<bf16> = data.iter().map(|&x| bf16::from_f32(x)).collect();
+        let found: Vec<f32> = reduced(&case, &short, Max).data.iter().map(|x| x.to_f32()).collect();
+        assert_eq!(found, tops);
         let first = |g: &Vec<f32>| g.iter().position(|&x| x == top(g)).expect("a place") as i64;
         assert_eq!(
             reduced(&case, &data, ArgMax).data,

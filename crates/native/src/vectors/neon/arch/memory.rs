@@ -26,7 +26,7 @@ unsafe fn first_of<T: Copy + Default, const N: usize>(from: *const T, count: usi
     room
 }
 
-// Of each mask, the bits that are set are the lowest ones.
+// The lowest bits of each mask are set, and no others.
 wide! {
     pub(in crate::vectors::neon) unsafe fn _mm512_loadu_si512(from: *const __m512i) -> __m512i {
         let from = from.cast::<u8>();
