@@ -97,12 +97,12 @@ static void folds(const Task& task, const Input& input, Device& device) {
 
 // Sums and maxima of a matrix, which have no threads and are faster than those of tensors.
 template <typename T>
-static void matrix(const Task& task, const std::vector<T>& data) {
+static void matrix(const Task& task, const T* data) {
   using Rows = Eigen::Array<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   // Eigen 3.4 does not compile them for 16 bits.
   if constexpr (sizeof(T) > 2) {
     if (task.dims.size() != 2 || task.axes.size() != 1) return;
-    Eigen::Map<const Rows> rows(data.data(), task.dims[0], task.dims[1]);
+    Eigen::Map<const Rows> rows(data, task.dims[0], task.dims[1]);
     auto evaluate = [](const auto& expression) {
       Eigen::Array<T, Eigen::Dynamic, 1> result = expression;
       asm volatile("" : : "g"(result.data()) : "memory");
@@ -120,11 +120,11 @@ static void matrix(const Task& task, const std::vector<T>& data) {
 
 // Measures what is asked if it has this rank and number of axes.
 template <int RANK, int AXES, typename Device>
-static void measure(const Task& task, const std::vector<Element>& data, Device& device) {
+static void measure(const Task& task, const Element* data, Device& device) {
   if (task.dims.size() != RANK || task.axes.size() != AXES) return;
   Eigen::DSizes<Index, RANK> sizes;
   std::copy_n(task.dims.begin(), RANK, sizes.begin());
-  Eigen::TensorMap<const Eigen::Tensor<Element, RANK, Eigen::RowMajor>> tensor(data.data(), sizes);
+  Eigen::TensorMap<const Eigen::Tensor<Element, RANK, Eigen::RowMajor>> tensor(data, sizes);
   if (task.order.empty()) {
     folds<RANK, AXES>(task, tensor, device);
   } else if constexpr (RANK == 2) {
@@ -142,7 +142,11 @@ int main(int count, char** arguments) {
     Task task = parse(line);
     size_t elements = 1;
     for (Index dim : task.dims) elements *= dim;
-    std::vector<Element> data(elements);
+    // Arrays begin at a boundary of huge pages.
+    const size_t boundary = 1 << 21;
+    const size_t least = 1 << 24;
+    std::vector<Element> room(std::max(elements * sizeof(Element) + boundary, least) / sizeof(Element));
+    Element* data = room.data() + (-reinterpret_cast<uintptr_t>(room.data()) % boundary) / sizeof(Element);
     for (size_t at = 0; at < elements; ++at) data[at] = Element(float(int(at % 1009) - 504));
     matrix(task, data);
     measure<1, 1>(task, data, device);

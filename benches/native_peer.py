@@ -13,7 +13,8 @@ its program transposes.
 
 Each peer is a process of its own, with as many CPUs as threads. All are asked in turn for each
 pattern, in several rounds, and time alike: the least of several runs after one that is not counted,
-with the array in place and the result's memory found anew. All find memory in huge pages.
+with the array in place and the result's memory found anew. Arrays begin at boundaries of huge pages,
+and all find memory in such pages.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ PATTERNS = [
     "127x257x129/1",
     "2100x2000/0/1,0",
 ]
+# The least memory for an array, in bytes; results are smaller.
+LEAST_ROOM = 1 << 24
 # The names of types in NumPy and in C++.
 TYPES = {
     "f32": ("float32", "float"),
@@ -160,6 +163,16 @@ def xla_works(array: np.ndarray[Any, Any], pattern: Pattern) -> Works:
     return {fold: work(function) for fold, function in functions.items()}
 
 
+def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of an array that begins at a boundary of huge pages."""
+    boundary = 1 << 21
+    room = np.empty(max(array.nbytes + boundary, LEAST_ROOM), np.uint8)
+    begin = -room.ctypes.data % boundary
+    copy = room[begin : begin + array.nbytes].view(array.dtype)
+    copy[:] = array
+    return copy
+
+
 def least(work: Callable[[], object], turns: int, seconds: float) -> float:
     """The least time of several, in seconds."""
     work()
@@ -190,7 +203,7 @@ def answer(name: str, kind: str, threads: int) -> None:
         pattern = Pattern.parse(wanted)
         if wanted != text:
             places = np.arange(np.prod(pattern.dims), dtype=np.int32)
-            array = (places % 1009 - 504).astype(dtype).reshape(pattern.dims)
+            array = aligned((places % 1009 - 504).astype(dtype)).reshape(pattern.dims)
             text, works = wanted, works_of[name](array, pattern)
         for fold, work in works.items():
             if fold != "place" or len(pattern.axes) == 1:
@@ -202,8 +215,11 @@ class Peer:
     """A process that times reductions of one type."""
 
     def __init__(self, command: list[str]) -> None:
-        # As NumPy does for its own arrays.
-        environment = dict(os.environ, GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
+        # Arrays come from the system, in huge pages, as NumPy's own do. Results are found in memory that
+        # was used before.
+        settings = {"hugetlb": 1, "mmap_threshold": LEAST_ROOM, "trim_threshold": 1 << 28}
+        tunables = (f"glibc.malloc.{name}={value}" for name, value in settings.items())
+        environment = dict(os.environ, GLIBC_TUNABLES=":".join(tunables))
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -354,37 +354,55 @@ pub(crate) const ROW_LANES: usize = 64;
 /// by halves.
 pub(crate) const ROW_PART: usize = 2048;
 
-/// Reduces a long row, each of whose parts `reduce_part` reduces.
-#[inline(always)]
-pub(crate) fn reduce_row<T: Element, F: Fold<T>>(
+/// The parts of a row that are reduced together.
+pub(crate) const ROW_PARTS: usize = 16;
+
+/// Merges the results of parts of a long row by halves: the result of 2^n parts waits for that of as
+/// many that follow.
+pub(crate) struct Waiting<T: Element, F: Fold<T>> {
     fold: F,
-    row: &[T],
-    reduce_part: impl Fn(&[T]) -> (F::First, F::Second),
-) -> (F::First, F::Second) {
-    if row.len() <= ROW_PART {
-        return reduce_part(row);
+    /// Bit `n` of the number of parts tells whether `results[n]` holds the result of 2^n of them.
+    parts: usize,
+    results: [(F::First, F::Second); usize::BITS as usize],
+}
+
+impl<T: Element, F: Fold<T>> Waiting<T, F> {
+    pub(crate) fn new(fold: F) -> Self {
+        Self { fold, parts: 0, results: [fold.start(); usize::BITS as usize] }
     }
-    // Bit `n` of the number of parts tells whether `waiting[n]` holds the result of 2^n of them.
-    let mut waiting = [fold.start(); usize::BITS as usize];
-    let mut parts = 0usize;
-    for part in row.chunks(ROW_PART) {
-        let mut all = reduce_part(part);
-        let full = parts.trailing_ones() as usize;
-        for &(first, second) in &waiting[..full] {
-            let later = std::mem::replace(&mut all, (first, second));
-            fold.merge(&mut all.0, &mut all.1, later);
+
+    /// Adds the result of the next part.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, mut all: (F::First, F::Second)) {
+        let full = self.parts.trailing_ones() as usize;
+        for &held in &self.results[..full] {
+            all = self.merged(held, all);
         }
-        waiting[full] = all;
-        parts += 1;
-    }
-    let mut all = fold.start();
-    for (n, &held) in waiting.iter().enumerate() {
-        if parts >> n & 1 == 1 {
-            let later = std::mem::replace(&mut all, held);
-            fold.merge(&mut all.0, &mut all.1, later);
+        self.parts += 1;
+        if let Some(free) = self.results.get_mut(full) {
+            *free = all;
         }
     }
-    all
+
+    /// Returns the result of all parts.
+    pub(crate) fn finish(&self) -> (F::First, F::Second) {
+        let mut all = self.fold.start();
+        for (n, &held) in self.results.iter().enumerate() {
+            if self.parts >> n & 1 == 1 {
+                all = self.merged(held, all);
+            }
+        }
+        all
+    }
+
+    fn merged(
+        &self,
+        mut earlier: (F::First, F::Second),
+        later: (F::First, F::Second),
+    ) -> (F::First, F::Second) {
+        self.fold.merge(&mut earlier.0, &mut earlier.1, later);
+        earlier
+    }
 }
 
 /// Reduces a part of a long row.

@@ -13,7 +13,9 @@ const LEAST_BLOCK: usize = 64;
 const LEAST_BLOCK_BYTES: usize = 256;
 /// A block has at most this many elements, so that its accumulators stay in the first cache.
 const MOST_BLOCK: usize = 2048;
-/// A block of whole rows has about this many elements: it has one accumulator for each row.
+/// A block of whole rows has about so many rows, each of which has an accumulator, but at least so many
+/// elements.
+const MOST_ROWS: usize = 512;
 const ROWS_BLOCK: usize = 1 << 13;
 /// Rows of at least this many elements, which lie side by side, are reduced before they are added to
 /// those of other indices, if the fold has loops in vectors.
@@ -121,7 +123,9 @@ impl Plan {
             let is_rows =
                 matches!(plan.block.as_slice(), [row] if !row.is_kept() && row.stride == 1);
             let least = match axis.role {
-                Role::Kept(_) if is_rows && outer.iter().all(Axis::is_kept) => ROWS_BLOCK,
+                Role::Kept(_) if is_rows && outer.iter().all(Axis::is_kept) => {
+                    MOST_ROWS.saturating_mul(width).clamp(ROWS_BLOCK, BY_ROWS)
+                }
                 Role::Kept(_) => MOST_BLOCK,
                 Role::Reduced(_) => LEAST_BLOCK.max(LEAST_BLOCK_BYTES / element_bytes.max(1)),
             };
@@ -146,7 +150,10 @@ impl Plan {
                 continue;
             }
             // Parts of a kept axis are about equally long, those of a reduced one as long as fits.
-            let part = if axis.is_kept() { equal_part(axis.len, room) } else { room };
+            let part = match axis.role {
+                Role::Kept(_) => equal_part(axis.len, room),
+                Role::Reduced(_) => whole_vectors(width, room).min(axis.len),
+            };
             plan.cut = Some(Cut { axis: *axis, part });
             plan.block.push(Axis { len: part, ..*axis });
             break;
@@ -307,4 +314,9 @@ impl Plan {
 /// The length of almost equal parts, each of at most `most` indices.
 fn equal_part(len: usize, most: usize) -> usize {
     len.div_ceil(len.div_ceil(most))
+}
+
+/// The least number of runs of `width` elements, at least `least`, that fill whole vectors of 16 lanes.
+fn whole_vectors(width: usize, least: usize) -> usize {
+    least.next_multiple_of(16 >> width.trailing_zeros().min(4))
 }

@@ -10,7 +10,7 @@ use crate::axes::{Axes, Axis, Reduced, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
-use crate::kernel::{LONG_ROW, MOST_STEPPED, Rows, TOGETHER, reduce_row};
+use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Rows, TOGETHER, Waiting};
 use crate::level::{Level, on_level};
 use crate::pieces::Pieces;
 use crate::plan::Plan;
@@ -251,7 +251,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             _ if len <= MOST_STEPPED => on_level(self.level, StepRows { fold, elements, len, to }),
             // SAFETY: the level, which was detected, has these loops; there is a row for each
             // accumulator.
-            Some(reduce) => unsafe { reduce(elements, len, to) },
+            Some(reduce) => unsafe { reduce(elements, len, to, self.plan.is_far) },
             None if len <= LONG_ROW => {
                 on_level(self.level, ReduceRows { fold, elements, len, to, spare });
             }
@@ -304,10 +304,25 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
 
     /// Reduces elements that lie side by side.
     fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
-        if F::PLACES {
+        if F::PLACES || row.len() <= ROW_PART {
             return self.reduced_part(row);
         }
-        reduce_row(self.fold, row, |part| self.reduced_part(part))
+        let mut waiting = Waiting::new(self.fold);
+        let (first, second) = self.fold.start();
+        let (mut firsts, mut seconds) = ([first; ROW_PARTS], [second; ROW_PARTS]);
+        let (whole, rest) = row.split_at(row.len() - row.len() % ROW_PART);
+        for parts in whole.chunks(ROW_PART * ROW_PARTS) {
+            let count = parts.len() / ROW_PART;
+            let to = (&mut firsts[..count], &mut seconds[..count]);
+            self.reduce_rows(parts, ROW_PART, to, (&mut [], &mut []));
+            for n in 0..count {
+                waiting.push((firsts[n], seconds[n]));
+            }
+        }
+        if !rest.is_empty() {
+            waiting.push(self.reduced_part(rest));
+        }
+        waiting.finish()
     }
 
     fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
@@ -315,7 +330,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         if let Some(reduce) = self.rows {
             let to = (std::slice::from_mut(&mut first), std::slice::from_mut(&mut second));
             // SAFETY: the level, which was detected, has these loops; there is one row.
-            unsafe { reduce(part, part.len(), to) };
+            unsafe { reduce(part, part.len(), to, self.plan.is_far) };
         } else {
             let to = (&mut first, &mut second);
             on_level(self.level, ReducePart { fold: self.fold, part, to });

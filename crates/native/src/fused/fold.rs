@@ -10,7 +10,7 @@ use super::total::Total;
 use super::walk::{Loops, Place, compact};
 use crate::folds::{Fold, Max, Min, Product, Sum};
 use crate::kernel::{
-    LONG_ROW, ROW_PART, Rows, add_rows, fold_axis, reduce_part, reduce_row, reduce_rows,
+    LONG_ROW, ROW_PART, Rows, Waiting, add_rows, fold_axis, reduce_part, reduce_rows,
 };
 use crate::level::{Level, Task};
 use crate::vectors;
@@ -270,10 +270,14 @@ fn reduce_rows_of_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
         && let Some(reduce) = vectors::rows_of::<R, F>(level)
     {
         // SAFETY: the level, which was detected, has these loops; there are so many rows.
-        unsafe { reduce(a, len, to) };
+        unsafe { reduce(a, len, to, false) };
     } else if len > LONG_ROW {
         for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
-            *to = reduce_row(fold, row, |part| reduce_part(fold, part)).0;
+            let mut waiting = Waiting::new(fold);
+            for part in row.chunks(ROW_PART) {
+                waiting.push(reduce_part(fold, part));
+            }
+            *to = waiting.finish().0;
         }
     } else {
         reduce_rows(fold, a, len, to, spare);

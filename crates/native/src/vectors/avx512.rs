@@ -20,6 +20,12 @@ mod arch {
 
     use crate::vectors::narrow::Columns;
 
+    /// The greater or lesser lanes, those of the second operand where an operand is NaN.
+    pub(super) use std::arch::x86_64::{
+        _mm512_max_pd as quick_most_pd, _mm512_max_ps as quick_most_ps,
+        _mm512_min_pd as quick_least_pd, _mm512_min_ps as quick_least_ps,
+    };
+
     /// The vectors that registers hold.
     pub(super) const REGISTERS: usize = 32;
     /// Whether a part of a vector is loaded as fast as the whole.
@@ -27,7 +33,35 @@ mod arch {
     /// The longest rows that are transposed to be searched.
     pub(super) const MOST_NARROW: usize = 6;
 
+    /// Whether lanes that were looked at are NaN.
+    pub(super) type Nans = __mmask16;
+
     wide! {
+        pub(super) fn no_nans() -> Nans {
+            0
+        }
+        /// Adds whether lanes of two vectors are NaN.
+        pub(super) fn nans_ps(seen: Nans, a: __m512, b: __m512) -> Nans {
+            seen | _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b)
+        }
+        /// As [`nans_ps`].
+        pub(super) fn nans_pd(seen: Nans, a: __m512d, b: __m512d) -> Nans {
+            seen | Nans::from(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(a, b))
+        }
+        /// Whether a lane was NaN.
+        pub(super) fn any_nans(seen: Nans) -> bool {
+            seen != 0
+        }
+        /// The same as `_mm512_loadu_si512`. What comes from beyond the first cache comes faster in
+        /// halves.
+        pub(super) unsafe fn loadu_in_order(from: *const __m512i) -> __m512i {
+            let from = from.cast::<__m256i>();
+            // SAFETY: the caller promises 64 bytes.
+            unsafe {
+                let first = _mm512_castsi256_si512(_mm256_loadu_si256(from));
+                _mm512_inserti64x4::<1>(first, _mm256_loadu_si256(from.add(1)))
+            }
+        }
         /// The greater lanes, or NaN where an operand is NaN.
         pub(super) fn most_ps(a: __m512, b: __m512) -> __m512 {
             // The instruction returns its second operand if an operand is NaN.

@@ -14,12 +14,14 @@ use crate::folds::Fold;
 use crate::kernel;
 use crate::level::Level;
 
-/// A function that reduces rows of `len` elements side by side, one for each accumulator.
+/// A function that reduces rows of `len` elements side by side, one for each accumulator. The last
+/// operand tells whether they probably come from main memory.
 ///
 /// # Safety
 /// The CPU must have the instructions of the level, `len` is not 0, and there are as many
 /// rows as accumulators.
-pub(crate) type Rows<T, A, B> = unsafe fn(elements: &[T], len: usize, to: (&mut [A], &mut [B]));
+pub(crate) type Rows<T, A, B> =
+    unsafe fn(elements: &[T], len: usize, to: (&mut [A], &mut [B]), is_far: bool);
 
 /// A function that adds blocks to accumulators, element by element, as
 /// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
@@ -142,7 +144,7 @@ mod tests {
         let fresh = |count| (vec![first; count], vec![second; count]);
         let (mut found, mut found_2) = fresh(count);
         // SAFETY: the level was detected, and there are `count` rows.
-        unsafe { reduce(rows, len, (&mut found, &mut found_2)) };
+        unsafe { reduce(rows, len, (&mut found, &mut found_2), len.is_multiple_of(2)) };
         let (mut expected, mut expected_2) = fresh(count);
         let (mut spare, mut spare_2) = fresh(count * MOST_SHORT);
         if len <= LONG_ROW {
@@ -223,23 +225,25 @@ mod tests {
     }
 
     fn blocks_agree<T: Drawn>(level: Level) {
-        let few = |width: &usize| !cfg!(miri) || [1, 7, 16, 41, 300].contains(width);
-        let widths = (1..70).chain([129, 256, 300, 1000]).filter(few);
+        let few = |width: &usize| !cfg!(miri) || [1, 7, 16, 41, 301].contains(width);
+        // Blocks of 301 and 1005 elements lie at distances of whole lines of a cache.
+        let widths = (1..70).chain([129, 256, 300, 301, 1000, 1005]).filter(few);
         for (width, count) in widths.flat_map(|width| [(width, 1), (width, 7), (width, 27)]) {
             let all: Vec<T> =
-                (0..(width + 3) * count).map(|n| T::drawn((n * 5 + width) as u32)).collect();
-            if let Some([found, expected]) = both_blocks(level, Sum, &all, width) {
+                (0..(width + 3) * count + 5).map(|n| T::drawn((n * 5 + width) as u32)).collect();
+            let all = &all[5..];
+            if let Some([found, expected]) = both_blocks(level, Sum, all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     let both_nan = T::narrow(a).ties(T::narrow(b)) && T::bits(a) != T::bits(b);
                     assert!(T::bits(a) == T::bits(b) || both_nan && T::ROUNDS, "sums of {width}");
                 }
             }
-            if let Some([found, expected]) = both_blocks(level, Max, &all, width) {
+            if let Some([found, expected]) = both_blocks(level, Max, all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     assert!(T::of_rank_for_max(a).ties(T::of_rank_for_max(b)), "maxima of {width}");
                 }
             }
-            if let Some([found, expected]) = both_blocks(level, Min, &all, width) {
+            if let Some([found, expected]) = both_blocks(level, Min, all, width) {
                 for (a, b) in found.into_iter().zip(expected) {
                     assert!(T::of_rank_for_min(a).ties(T::of_rank_for_min(b)), "minima of {width}");
                 }

@@ -8,10 +8,13 @@ use std::arch::x86_64::{self as arch, __m128i};
 use crate::vectors::narrow::Columns;
 
 pub(super) use std::arch::x86_64::{
-    __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm_prefetch,
-    _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi16, _mm256_srai_epi16,
-    _mm256_storeu_si256, _mm256_sub_epi16, _mm256_xor_si256,
+    __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _MM_HINT_T1,
+    _mm_prefetch, _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi16,
+    _mm256_srai_epi16, _mm256_storeu_si256, _mm256_sub_epi16, _mm256_xor_si256,
 };
+
+/// Lanes with bits if lanes that were looked at are NaN.
+pub(super) type Nans = __m256i;
 
 /// The vectors that registers hold.
 pub(super) const REGISTERS: usize = 8;
@@ -106,7 +109,12 @@ halves! { |a, b|
     _mm512_sub_ps = ps!(_mm256_sub_ps(a, b));
     _mm512_add_pd = pd!(_mm256_add_pd(a, b));
     _mm512_sub_pd = pd!(_mm256_sub_pd(a, b));
-    // The instructions return their second operand if an operand is NaN.
+    // The greater or lesser lanes, those of the second operand where an operand is NaN.
+    quick_most_ps = ps!(_mm256_max_ps(a, b));
+    quick_least_ps = ps!(_mm256_min_ps(a, b));
+    quick_most_pd = pd!(_mm256_max_pd(a, b));
+    quick_least_pd = pd!(_mm256_min_pd(a, b));
+    // As these, or NaN where an operand is NaN.
     most_ps = nan_or_ps(b, ps!(_mm256_max_ps(b, a)));
     least_ps = nan_or_ps(b, ps!(_mm256_min_ps(b, a)));
     most_pd = nan_or_pd(b, pd!(_mm256_max_pd(b, a)));
@@ -133,6 +141,33 @@ repeated! {
 }
 
 wide! {
+    pub(super) fn no_nans() -> Nans {
+        arch::_mm256_setzero_si256()
+    }
+
+    /// Adds whether lanes of two vectors are NaN.
+    pub(super) fn nans_ps(seen: Nans, a: __m512, b: __m512) -> Nans {
+        let half = |a, b| ps!(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, b));
+        arch::_mm256_or_si256(seen, arch::_mm256_or_si256(half(a.0, b.0), half(a.1, b.1)))
+    }
+
+    /// As [`nans_ps`].
+    pub(super) fn nans_pd(seen: Nans, a: __m512d, b: __m512d) -> Nans {
+        let half = |a, b| pd!(_mm256_cmp_pd::<_CMP_UNORD_Q>(a, b));
+        arch::_mm256_or_si256(seen, arch::_mm256_or_si256(half(a.0, b.0), half(a.1, b.1)))
+    }
+
+    /// Whether a lane was NaN.
+    pub(super) fn any_nans(seen: Nans) -> bool {
+        arch::_mm256_testz_si256(seen, seen) == 0
+    }
+
+    /// The same as [`_mm512_loadu_si512`], which loads halves anyway.
+    pub(super) unsafe fn loadu_in_order(from: *const __m512i) -> __m512i {
+        // SAFETY: the caller promises 64 bytes.
+        unsafe { _mm512_loadu_si512(from) }
+    }
+
     pub(super) fn _mm512_setzero_si512() -> __m512i {
         __m512i(arch::_mm256_setzero_si256(), arch::_mm256_setzero_si256())
     }

@@ -18,6 +18,11 @@ pub(super) trait Merge {
     /// A vector of lanes that change nothing.
     unsafe fn start() -> __m512i;
     unsafe fn combine(a: __m512i, b: __m512i) -> __m512i;
+    /// As [`combine`](Self::combine), but NaN may be lost.
+    unsafe fn combine_numbers(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller promises the level.
+        unsafe { Self::combine(a, b) }
+    }
 }
 
 /// A fold whose accumulators are lanes of a vector.
@@ -25,14 +30,27 @@ pub(super) trait Lanes: Merge {
     type Element: Copy;
     type Accumulator: Copy;
 
+    /// The bytes of as many elements as there are lanes.
+    const BYTES: usize = Self::COUNT * size_of::<Self::Element>();
+
     /// The accumulators of one element each, as many as there are lanes.
     unsafe fn load(from: *const Self::Element) -> __m512i;
+    /// The same, of elements that are read in the order of memory.
+    unsafe fn load_in_order(from: *const Self::Element) -> __m512i {
+        // SAFETY: the caller promises the same.
+        unsafe { Self::load(from) }
+    }
     /// The same of the first elements alone, for each bit of `mask`; nothing else is read.
     unsafe fn load_first(from: *const Self::Element, mask: u16) -> __m512i;
     /// Accumulators that were stored, as many as there are lanes.
     unsafe fn load_accumulators(from: *const Self::Accumulator) -> __m512i;
     /// Writes all lanes.
     unsafe fn store(lanes: __m512i, to: *mut Self::Accumulator);
+
+    /// Adds whether lanes of two vectors are NaN, if [`Merge::combine_numbers`] may lose it.
+    unsafe fn nans_of(seen: arch::Nans, _a: __m512i, _b: __m512i) -> arch::Nans {
+        seen
+    }
 }
 
 /// A sum of floats, of whose deviations there are sums, too.
@@ -89,7 +107,8 @@ least_place!(Place64, 64, _mm512_set1_epi64, _mm512_min_epu64);
 
 /// A fold of elements that are lanes as they lie in memory.
 macro_rules! lanes {
-    ($name:ident, $type:ty, $bits:literal, $load:ident, $start:expr, |$a:ident, $b:ident| $combine:expr) => {
+    ($name:ident, $type:ty, $bits:literal, $load:ident, $start:expr,
+     |$a:ident, $b:ident| $combine:expr $(, $numbers:item, $nans:item)?) => {
         pub(super) struct $name;
 
         impl Merge for $name {
@@ -102,6 +121,7 @@ macro_rules! lanes {
                 unsafe fn combine($a: __m512i, $b: __m512i) -> __m512i {
                     $combine
                 }
+                $($numbers)?
             }
         }
 
@@ -127,6 +147,11 @@ macro_rules! lanes {
                     // SAFETY: the caller promises room.
                     unsafe { arch::_mm512_storeu_si512(to.cast(), lanes) }
                 }
+                unsafe fn load_in_order(from: *const $type) -> __m512i {
+                    // SAFETY: the caller promises the elements.
+                    unsafe { arch::loadu_in_order(from.cast()) }
+                }
+                $($nans)?
             }
         }
     };
@@ -171,15 +196,24 @@ macro_rules! extremum {
 
 macro_rules! lanes_of_floats {
     ($type:ty, $bits:literal, $places:ty, $load:ident, $set:ident, $from:ident, $to:ident, $add:ident,
-     $compare:ident, $sum:ident, $max:ident $more:ident, $min:ident $less:ident) => {
+     $compare:ident, $nans:ident, $sum:ident, $max:ident $more:ident $quick_more:ident,
+     $min:ident $less:ident $quick_less:ident) => {
         lanes!($sum, $type, $bits, $load, arch::$to(arch::$set(0.0)), |a, b| {
             arch::$to(arch::$add(arch::$from(a), arch::$from(b)))
         });
         lanes!($max, $type, $bits, $load, arch::$to(arch::$set(<$type>::NEG_INFINITY)), |a, b| {
             arch::$to(arch::$more(arch::$from(a), arch::$from(b)))
+        }, unsafe fn combine_numbers(all: __m512i, next: __m512i) -> __m512i {
+            arch::$to(arch::$quick_more(arch::$from(next), arch::$from(all)))
+        }, unsafe fn nans_of(seen: arch::Nans, a: __m512i, b: __m512i) -> arch::Nans {
+            arch::$nans(seen, arch::$from(a), arch::$from(b))
         });
         lanes!($min, $type, $bits, $load, arch::$to(arch::$set(<$type>::INFINITY)), |a, b| {
             arch::$to(arch::$less(arch::$from(a), arch::$from(b)))
+        }, unsafe fn combine_numbers(all: __m512i, next: __m512i) -> __m512i {
+            arch::$to(arch::$quick_less(arch::$from(next), arch::$from(all)))
+        }, unsafe fn nans_of(seen: arch::Nans, a: __m512i, b: __m512i) -> arch::Nans {
+            arch::$nans(seen, arch::$from(a), arch::$from(b))
         });
         extremum!($type, $load, $places, |a, b| {
             arch::$compare::<{ arch::_CMP_EQ_OQ }>(arch::$from(a), arch::$from(b))
@@ -208,13 +242,13 @@ macro_rules! deviating {
 
 lanes_of_floats!(
     f32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
-    _mm512_add_ps, _mm512_cmp_ps_mask,
-    SumF32, MaxF32 most_ps, MinF32 least_ps
+    _mm512_add_ps, _mm512_cmp_ps_mask, nans_ps,
+    SumF32, MaxF32 most_ps quick_most_ps, MinF32 least_ps quick_least_ps
 );
 lanes_of_floats!(
     f64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
-    _mm512_add_pd, _mm512_cmp_pd_mask,
-    SumF64, MaxF64 most_pd, MinF64 least_pd
+    _mm512_add_pd, _mm512_cmp_pd_mask, nans_pd,
+    SumF64, MaxF64 most_pd quick_most_pd, MinF64 least_pd quick_least_pd
 );
 
 deviating!(

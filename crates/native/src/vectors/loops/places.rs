@@ -5,7 +5,10 @@ use std::mem::MaybeUninit;
 use super::arch;
 use super::arch::__m512i;
 use super::lanes::{Extremum, Merge};
-use super::{first, group, lanes_of, long_row, merged_lanes, narrow, parts, spread, tree};
+use super::rows::{
+    LONG, PART, WHOLE, by_length, group, lanes_of, long_row, merged_lanes, parts, spread, tree,
+};
+use super::{first, narrow};
 use crate::kernel::LONG_ROW;
 
 wide! {
@@ -24,6 +27,7 @@ wide! {
         elements: &[L::Element],
         len: usize,
         (to, places): (&mut [L::Element], &mut [u32]),
+        is_far: bool,
     ) {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
         let rest = &elements[grouped * len..];
@@ -31,18 +35,15 @@ wide! {
         let (places, places_rest) = places.split_at_mut(grouped);
         // SAFETY: the caller promises the level, and a row for each accumulator.
         unsafe {
-            match L::COUNT / len {
-                _ if narrow::LENGTHS.contains(&len) => {
-                    narrow::places::<L>(elements, len, (to, places));
-                }
-                0 | 1 => groups_of_places::<L, 1>(elements, len, (to, places)),
-                2 | 3 => groups_of_places::<L, 2>(elements, len, (to, places)),
-                _ => groups_of_places::<L, 4>(elements, len, (to, places)),
+            if narrow::LENGTHS.contains(&len) {
+                narrow::places::<L>(elements, len, (to, places));
+            } else {
+                by_length!(L::COUNT, len, groups_of_places::<L>(elements, len, (to, places)));
             }
             let rest = rest.chunks_exact(len).zip(to_rest.iter_mut().zip(places_rest));
             for (row, (to, place)) in rest {
                 let row_lanes = if len > LONG_ROW {
-                    long_row::<L>(row.as_ptr(), len)
+                    long_row::<L>(row.as_ptr(), len, is_far)
                 } else {
                     lanes_of::<L>(row.as_ptr(), len, false)
                 };
@@ -53,7 +54,7 @@ wide! {
     }
 
     /// Finds extrema and their places, `ROWS` rows in a vector.
-    unsafe fn groups_of_places<L: Extremum, const ROWS: usize>(
+    unsafe fn groups_of_places<L: Extremum, const ROWS: usize, const FILL: u8>(
         elements: &[L::Element],
         len: usize,
         (to, places): (&mut [L::Element], &mut [u32]),
@@ -64,7 +65,7 @@ wide! {
             let padded = rows.len() >= (len + 1) * L::COUNT;
             // SAFETY: the caller promises the level; there are as many rows and places as lanes.
             unsafe {
-                let most = group::<L, ROWS>(rows.as_ptr(), len, padded);
+                let most = group::<L, ROWS, FILL>(rows.as_ptr(), len, padded);
                 L::store_elements(most, to.as_mut_ptr());
                 let wanted = L::numbers(most);
                 if L::nans(wanted) != 0 {
@@ -119,7 +120,7 @@ wide! {
                     all[n] = lesser::<L::Places>(all[n], ties, here);
                 }
             }
-            tree::<L::Places, ROWS>(all)
+            tree::<L::Places, ROWS, false>(all)
         }
     }
 

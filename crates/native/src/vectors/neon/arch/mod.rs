@@ -9,10 +9,20 @@ use crate::vectors::narrow::word_of_column;
 
 mod memory;
 
+/// None of these loses NaN.
+pub(super) use self::{
+    least_pd as quick_least_pd, least_ps as quick_least_ps, most_pd as quick_most_pd,
+    most_ps as quick_most_ps,
+};
 pub(super) use memory::{
     _mm256_loadu_si256, _mm256_mask_loadu_epi16, _mm256_maskz_loadu_epi16, _mm256_storeu_si256,
-    _mm512_loadu_si512, _mm512_mask_loadu_epi32, _mm512_mask_loadu_epi64, _mm512_storeu_si512,
+    _mm512_loadu_si512, _mm512_loadu_si512 as loadu_in_order, _mm512_mask_loadu_epi32,
+    _mm512_mask_loadu_epi64, _mm512_storeu_si512,
 };
+
+/// NaN is not looked for, since no function loses it.
+#[derive(Clone, Copy)]
+pub(super) struct Nans;
 
 /// The vectors that registers hold.
 pub(super) const REGISTERS: usize = 8;
@@ -35,6 +45,7 @@ pub(super) struct __m256i(uint16x8_t, uint16x8_t);
 pub(super) const _CMP_EQ_OQ: i32 = 0;
 pub(super) const _CMP_UNORD_Q: i32 = 3;
 pub(super) const _MM_FROUND_TO_NEAREST_INT: i32 = 0;
+pub(super) const _MM_HINT_T0: i32 = 3;
 pub(super) const _MM_HINT_T1: i32 = 2;
 
 /// Instructions that do the same to all quarters of two vectors.
@@ -491,6 +502,22 @@ wide! {
             arch::vreinterpretq_u16_s16(moved)
         };
         __m256i(half(a.0), half(a.1))
+    }
+
+    pub(super) fn no_nans() -> Nans {
+        Nans
+    }
+
+    pub(super) fn nans_ps(_seen: Nans, _a: __m512, _b: __m512) -> Nans {
+        Nans
+    }
+
+    pub(super) fn nans_pd(_seen: Nans, _a: __m512d, _b: __m512d) -> Nans {
+        Nans
+    }
+
+    pub(super) fn any_nans(_seen: Nans) -> bool {
+        false
     }
 
     /// Does nothing: whether fetching ahead helps was not measured on such CPUs.

@@ -1,0 +1,188 @@
+//! Blocks that are added to accumulators, element by element.
+
+use std::mem::MaybeUninit;
+
+use super::arch;
+use super::arch::__m512i;
+use super::first;
+use super::lanes::Lanes;
+use crate::kernel::{Rows, TOGETHER};
+
+/// The bytes of a line of a cache.
+const LINE: isize = 64;
+
+/// What is fetched ahead: nothing, what comes next in memory, from the third cache or from main memory,
+/// or the same vectors of the blocks that are [`TOGETHER`] blocks away.
+const NOTHING: u8 = 0;
+pub(super) const LINES: u8 = 1;
+pub(super) const FAR_LINES: u8 = 2;
+const BLOCKS: u8 = 3;
+/// The distance in bytes of what comes next: loads do not wait for lines, and the CPU's own fetching
+/// goes on.
+const NEAR: usize = 256;
+const FAR: usize = 2048;
+
+wide! {
+    /// See [`Blocks`](crate::vectors::Blocks).
+    pub(super) unsafe fn add<L: Lanes>(blocks: Rows<L::Element>, to: &mut [L::Accumulator]) {
+        let mut left = blocks.count;
+        let mut start = blocks.start;
+        let is_in_order = to.len() == 4 * L::COUNT && blocks.apart == 4 * L::COUNT as isize;
+        let apart_bytes = blocks.apart.wrapping_mul(size_of::<L::Element>().cast_signed());
+        while left > 0 {
+            // Several blocks are combined before accumulators get them.
+            let together = if left < TOGETHER { 1 } else { TOGETHER };
+            let (mut block, mut rest) = (start, &mut *to);
+            macro_rules! strips {
+                ($ahead:tt: $($vectors:literal)*) => { $(
+                    let (strips, others) =
+                        rest.split_at_mut(rest.len() / ($vectors * L::COUNT) * ($vectors * L::COUNT));
+                    for to in strips.chunks_exact_mut($vectors * L::COUNT) {
+                        // SAFETY: the caller promises the level, and elements for all accumulators.
+                        unsafe {
+                            strip::<L, $vectors, $ahead>(block, blocks.apart, together, to);
+                            block = block.add($vectors * L::COUNT);
+                        }
+                    }
+                    rest = others;
+                )* };
+            }
+            // Loads that cross no line of a cache are faster. Where all blocks lie alike, the elements
+            // before the first line are a part of a vector.
+            let strip = if arch::REGISTERS >= 32 { 16 } else { 4 } * L::COUNT;
+            if rest.len() > strip && apart_bytes % LINE == 0 {
+                let (head, others) = rest.split_at_mut(block.align_offset(L::BYTES) % L::COUNT);
+                // SAFETY: as for the last elements.
+                unsafe { last_strip::<L>(block, blocks.apart, together, head) };
+                block = block.wrapping_add(head.len());
+                rest = others;
+            }
+            // Several strips read parts of eight blocks in turn, which the CPU does not foresee: what comes
+            // from main memory is fetched ahead.
+            if rest.len() > strip && blocks.is_far && left >= 2 * TOGETHER {
+                strips!(BLOCKS: 4);
+            } else if rest.len() > strip {
+                strips!(NOTHING: 4);
+            } else if arch::REGISTERS >= 32 {
+                strips!(NOTHING: 16 8 4);
+            }
+            if is_in_order {
+                strips!(LINES: 4);
+            }
+            strips!(NOTHING: 4 1);
+            if !rest.is_empty() {
+                // SAFETY: as above.
+                unsafe { last_strip::<L>(block, blocks.apart, together, rest) };
+            }
+            start = start.wrapping_offset(blocks.apart.wrapping_mul(together.cast_signed()));
+            left -= together;
+        }
+    }
+
+    /// Adds `count` blocks to the accumulators of `VECTORS` vectors, and fetches others.
+    unsafe fn strip<L: Lanes, const VECTORS: usize, const FETCHED: u8>(
+        block: *const L::Element,
+        apart: isize,
+        count: usize,
+        to: &mut [L::Accumulator],
+    ) {
+        // SAFETY: the caller promises the level, the elements, and so many accumulators.
+        unsafe {
+            let mut all = [L::start(); VECTORS];
+            let mut nans = arch::no_nans();
+            let mut at = block;
+            for _ in 0..count {
+                fetch::<L, VECTORS, FETCHED>(at, apart);
+                if VECTORS == 1 {
+                    all[0] = L::combine(all[0], L::load(at));
+                } else {
+                    for n in (0..VECTORS).step_by(2) {
+                        let x = strip_vector::<L, FETCHED>(at.add(n * L::COUNT));
+                        let y = strip_vector::<L, FETCHED>(at.add((n + 1) * L::COUNT));
+                        nans = L::nans_of(nans, x, y);
+                        (all[n], all[n + 1]) = (L::combine_numbers(all[n], x), L::combine_numbers(all[n + 1], y));
+                    }
+                }
+                at = at.wrapping_offset(apart);
+            }
+            if arch::any_nans(nans) {
+                all = strip_with_nans::<L, VECTORS>(block, apart, count);
+            }
+            for n in 0..VECTORS {
+                let to = to.as_mut_ptr().add(n * L::COUNT);
+                L::store(L::combine(L::load_accumulators(to), all[n]), to);
+            }
+        }
+    }
+
+    /// A vector of a strip.
+    unsafe fn strip_vector<L: Lanes, const FETCHED: u8>(from: *const L::Element) -> __m512i {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe { if FETCHED == LINES { L::load_in_order(from) } else { L::load(from) } }
+    }
+
+    /// Fetches as many vectors as are read now, which are read later.
+    pub(super) fn fetch<L: Lanes, const VECTORS: usize, const FETCHED: u8>(
+        vectors: *const L::Element,
+        apart: isize,
+    ) {
+        let next = match FETCHED {
+            NOTHING => return,
+            LINES => vectors.cast::<i8>().wrapping_add(NEAR),
+            FAR_LINES => vectors.cast::<i8>().wrapping_add(FAR),
+            _ => vectors.wrapping_offset(apart.wrapping_mul(TOGETHER as isize)).cast(),
+        };
+        for line in 0..(VECTORS * L::BYTES).div_ceil(LINE as usize) {
+            let line = next.wrapping_add(line * LINE as usize);
+            if FETCHED == LINES {
+                arch::_mm_prefetch::<{ arch::_MM_HINT_T0 }>(line);
+            } else {
+                arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(line);
+            }
+        }
+    }
+
+    /// Combines `count` blocks, among whose elements NaN may be.
+    pub(super) unsafe fn strip_with_nans<L: Lanes, const VECTORS: usize>(
+        mut block: *const L::Element,
+        apart: isize,
+        count: usize,
+    ) -> [__m512i; VECTORS] {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            let mut all = [L::start(); VECTORS];
+            for _ in 0..count {
+                for n in 0..VECTORS {
+                    all[n] = L::combine(all[n], L::load(block.add(n * L::COUNT)));
+                }
+                block = block.wrapping_offset(apart);
+            }
+            all
+        }
+    }
+
+    /// Adds `count` blocks to fewer accumulators than a vector has.
+    unsafe fn last_strip<L: Lanes>(
+        mut block: *const L::Element,
+        apart: isize,
+        count: usize,
+        to: &mut [L::Accumulator],
+    ) {
+        let mask = first(to.len());
+        let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
+        // SAFETY: the caller promises the level and the elements; the room has all lanes, and all of
+        // it is written before it is read.
+        unsafe {
+            let mut all = L::start();
+            for _ in 0..count {
+                all = L::combine(all, L::load_first(block, mask));
+                block = block.wrapping_offset(apart);
+            }
+            let room = room.as_mut_ptr().cast::<L::Accumulator>();
+            L::store(L::start(), room);
+            room.copy_from_nonoverlapping(to.as_ptr(), to.len());
+            L::store(L::combine(L::load_accumulators(room), all), room);
+            to.as_mut_ptr().copy_from_nonoverlapping(room, to.len());
+        }
+    }
+}
