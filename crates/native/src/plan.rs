@@ -20,8 +20,7 @@ const ROWS_BLOCK: usize = 1 << 13;
 /// Rows of at least this many elements, which lie side by side, are reduced before they are added to
 /// those of other indices, if the fold has loops in vectors.
 const LEAST_ROW: usize = 128;
-/// As [`LEAST_ROW`] for accumulators of 16 bits. A vector holds twice as many of these while blocks are
-/// added; loops over rows widen their elements to 32 bits.
+/// As [`LEAST_ROW`] for accumulators of 16 bits, which loops over rows widen to merge them.
 const LEAST_NARROW_ROW: usize = 512;
 /// A block of such rows has about this many elements. Memory is read in order within a block, and
 /// prefetchers begin anew at the next one.

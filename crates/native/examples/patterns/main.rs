@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use half::bf16;
 use ndarray::{ArrayViewD, IxDyn};
-use tilewright_native::{ArgMax, Fold, Max, Pool, Serial, Sum, Threads, View, reduce};
+use tilewright_native::{ArgMax32, Fold, Max, Pool, Serial, Sum, Threads, View, reduce};
 
 mod by_ndarray;
 
@@ -192,7 +192,7 @@ fn measure<T: Value>(task: &Task, threads: usize, out: &mut impl Write) -> Resul
     ours(task, &mine, "sum", Sum, threads, out)?;
     ours(task, &mine, "maximum", Max, threads, out)?;
     if task.axes.len() == 1 {
-        ours(task, &mine, "place", ArgMax, threads, out)?;
+        ours(task, &mine, "place", ArgMax32, threads, out)?;
     }
     for (fold, greatest) in [("sum", false), ("maximum", true)] {
         let mut axes = task.axes.clone();

@@ -40,6 +40,14 @@ pub(super) trait Lanes: Merge {
         // SAFETY: the caller promises the same.
         unsafe { Self::load(from) }
     }
+    /// Whether rows are read four vectors at a time: where elements have fewer bits than lanes, and any
+    /// order of combining is as good.
+    const BY_FOUR: bool = false;
+    /// The accumulators of four elements each, if rows are read so.
+    unsafe fn load_four(from: *const Self::Element) -> __m512i {
+        // SAFETY: the caller promises the elements.
+        unsafe { Self::load(from) }
+    }
     /// The same of the first elements alone, for each bit of `mask`; nothing else is read.
     unsafe fn load_first(from: *const Self::Element, mask: u16) -> __m512i;
     /// Accumulators that were stored, as many as there are lanes.
@@ -380,15 +388,23 @@ wide! {
 /// The extremum of floats of 16 bits, by their ranks, which are lanes of 32 bits.
 macro_rules! extremum_of_short_floats {
     ($name:ident, $compared:ident, $start:expr, $outermost:expr, $shift:ident, $back:ident,
-     $combine:ident) => {
+     $combine:ident, $combine_short:ident) => {
         pub(super) struct $name<T>(PhantomData<T>);
 
         impl<T: ShortLanes> $name<T> {
             wide! {
                 /// The ranks of elements: see [`Number::Rank`](crate::Number::Rank).
                 unsafe fn ranks(elements: __m256i) -> __m512i {
-                    let nans = arch::_mm256_set1_epi16(T::NANS);
-                    arch::_mm512_cvtepi16_epi32(arch::$shift(ordered(elements), nans))
+                    // SAFETY: the caller promises the level.
+                    arch::_mm512_cvtepi16_epi32(unsafe { Self::short_ranks(elements) })
+                }
+                /// The ranks of a vector's elements in memory.
+                unsafe fn short(from: *const T) -> __m256i {
+                    // SAFETY: the caller promises the level and the elements.
+                    unsafe { Self::short_ranks(arch::_mm256_loadu_si256(from.cast())) }
+                }
+                unsafe fn short_ranks(elements: __m256i) -> __m256i {
+                    arch::$shift(ordered(elements), arch::_mm256_set1_epi16(T::NANS))
                 }
                 /// The elements of ranks.
                 unsafe fn of_ranks(lanes: __m512i) -> __m256i {
@@ -414,8 +430,19 @@ macro_rules! extremum_of_short_floats {
         impl<T: ShortLanes> Lanes for $name<T> {
             type Element = T;
             type Accumulator = i16;
+            const BY_FOUR: bool = true;
 
             wide! {
+                unsafe fn load_four(from: *const T) -> __m512i {
+                    // SAFETY: the caller promises the level and the elements.
+                    unsafe {
+                        let (a, b) = (Self::short(from), Self::short(from.add(Self::COUNT)));
+                        let from = from.add(2 * Self::COUNT);
+                        let (c, d) = (Self::short(from), Self::short(from.add(Self::COUNT)));
+                        let (a, b) = (arch::$combine_short(a, b), arch::$combine_short(c, d));
+                        arch::_mm512_cvtepi16_epi32(arch::$combine_short(a, b))
+                    }
+                }
                 unsafe fn load(from: *const T) -> __m512i {
                     // SAFETY: the caller promises the level and the elements.
                     unsafe { Self::ranks(arch::_mm256_loadu_si256(from.cast())) }
@@ -478,7 +505,8 @@ extremum_of_short_floats!(
     T::LEAST,
     _mm256_sub_epi16,
     _mm256_add_epi16,
-    _mm512_max_epi32
+    _mm512_max_epi32,
+    _mm256_max_epi16
 );
 extremum_of_short_floats!(
     Lowest,
@@ -487,5 +515,6 @@ extremum_of_short_floats!(
     T::GREATEST,
     _mm256_add_epi16,
     _mm256_sub_epi16,
-    _mm512_min_epi32
+    _mm512_min_epi32,
+    _mm256_min_epi16
 );

@@ -104,6 +104,13 @@ wide! {
             // A pair of vectors, or a single one if their number is odd.
             let (mut all, mut at) = (L::load(row), L::COUNT);
             let mut single = all;
+            if L::BY_FOUR && len >= 4 * L::COUNT {
+                (all, at) = (L::load_four(row), 4 * L::COUNT);
+                while at + 4 * L::COUNT <= len {
+                    all = L::combine(all, L::load_four(row.add(at)));
+                    at += 4 * L::COUNT;
+                }
+            }
             while at + 2 * L::COUNT <= len {
                 let (x, y) = (L::load(row.add(at)), L::load(row.add(at + L::COUNT)));
                 *nans = L::nans_of(*nans, x, y);
@@ -381,6 +388,11 @@ wide! {
             let (mut a, mut b, mut c, mut d) = (L::start(), L::start(), L::start(), L::start());
             for _ in 0..count {
                 fetch::<L, 4, FETCHED>(from, 0);
+                if L::BY_FOUR {
+                    a = L::combine(a, L::load_four(from));
+                    from = from.offset(apart);
+                    continue;
+                }
                 let (x, y) = (L::load_in_order(from), L::load_in_order(from.add(L::COUNT)));
                 nans = L::nans_of(nans, x, y);
                 (a, b) = (L::combine_numbers(a, x), L::combine_numbers(b, y));

@@ -488,6 +488,22 @@ wide! {
         __m256i(arch::vsubq_u16(a.0, b.0), arch::vsubq_u16(a.1, b.1))
     }
 
+    pub(super) fn _mm256_max_epi16(a: __m256i, b: __m256i) -> __m256i {
+        let half = |a, b| {
+            let (a, b) = (arch::vreinterpretq_s16_u16(a), arch::vreinterpretq_s16_u16(b));
+            arch::vreinterpretq_u16_s16(arch::vmaxq_s16(a, b))
+        };
+        __m256i(half(a.0, b.0), half(a.1, b.1))
+    }
+
+    pub(super) fn _mm256_min_epi16(a: __m256i, b: __m256i) -> __m256i {
+        let half = |a, b| {
+            let (a, b) = (arch::vreinterpretq_s16_u16(a), arch::vreinterpretq_s16_u16(b));
+            arch::vreinterpretq_u16_s16(arch::vminq_s16(a, b))
+        };
+        __m256i(half(a.0, b.0), half(a.1, b.1))
+    }
+
     pub(super) fn _mm256_and_si256(a: __m256i, b: __m256i) -> __m256i {
         __m256i(arch::vandq_u16(a.0, b.0), arch::vandq_u16(a.1, b.1))
     }
