@@ -27,20 +27,19 @@ wide! {
     pub(super) unsafe fn add<L: Lanes>(blocks: Rows<L::Element>, to: &mut [L::Accumulator]) {
         let mut left = blocks.count;
         let mut start = blocks.start;
-        let is_in_order = to.len() == 4 * L::COUNT && blocks.apart == 4 * L::COUNT as isize;
         let apart_bytes = blocks.apart.wrapping_mul(size_of::<L::Element>().cast_signed());
         while left > 0 {
             // Several blocks are combined before accumulators get them.
             let together = if left < TOGETHER { 1 } else { TOGETHER };
             let (mut block, mut rest) = (start, &mut *to);
             macro_rules! strips {
-                ($ahead:tt: $($vectors:literal)*) => { $(
+                ($fetched:tt: $($vectors:literal)*) => { $(
                     let (strips, others) =
                         rest.split_at_mut(rest.len() / ($vectors * L::COUNT) * ($vectors * L::COUNT));
                     for to in strips.chunks_exact_mut($vectors * L::COUNT) {
                         // SAFETY: the caller promises the level, and elements for all accumulators.
                         unsafe {
-                            strip::<L, $vectors, $ahead>(block, blocks.apart, together, to);
+                            strip::<L, $vectors, $fetched>(block, blocks.apart, together, to);
                             block = block.add($vectors * L::COUNT);
                         }
                     }
@@ -65,9 +64,6 @@ wide! {
                 strips!(NOTHING: 4);
             } else if arch::REGISTERS >= 32 {
                 strips!(NOTHING: 16 8 4);
-            }
-            if is_in_order {
-                strips!(LINES: 4);
             }
             strips!(NOTHING: 4 1);
             if !rest.is_empty() {
@@ -97,8 +93,8 @@ wide! {
                     all[0] = L::combine(all[0], L::load(at));
                 } else {
                     for n in (0..VECTORS).step_by(2) {
-                        let x = strip_vector::<L, FETCHED>(at.add(n * L::COUNT));
-                        let y = strip_vector::<L, FETCHED>(at.add((n + 1) * L::COUNT));
+                        let x = L::load(at.add(n * L::COUNT));
+                        let y = L::load(at.add((n + 1) * L::COUNT));
                         nans = L::nans_of(nans, x, y);
                         (all[n], all[n + 1]) = (L::combine_numbers(all[n], x), L::combine_numbers(all[n + 1], y));
                     }
@@ -113,12 +109,6 @@ wide! {
                 L::store(L::combine(L::load_accumulators(to), all[n]), to);
             }
         }
-    }
-
-    /// A vector of a strip.
-    unsafe fn strip_vector<L: Lanes, const FETCHED: u8>(from: *const L::Element) -> __m512i {
-        // SAFETY: the caller promises the level and the elements.
-        unsafe { if FETCHED == LINES { L::load_in_order(from) } else { L::load(from) } }
     }
 
     /// Fetches as many vectors as are read now, which are read later.

@@ -14,9 +14,9 @@ use super::first;
 use super::lanes::{Deviating, Lanes, Merge};
 use crate::kernel::LONG_ROW;
 
-/// How a vector is filled: by whole rows, by parts of a row that has several, or by rows that leave lanes.
-pub(super) const WHOLE: u8 = 0;
-pub(super) const LONG: u8 = 1;
+/// How rows fill vectors: a row is longer than one, rows fill one as a whole, or rows leave some lanes.
+pub(super) const LONG: u8 = 0;
+pub(super) const WHOLE: u8 = 1;
 pub(super) const PART: u8 = 2;
 
 /// Calls a function whose parameters are the rows that share a vector, and how they fill it.
@@ -376,7 +376,7 @@ wide! {
         }
     }
 
-    /// Combines so many times four vectors.
+    /// Combines `count` times four vectors of a row.
     unsafe fn long_vectors<L: Lanes, const FETCHED: u8>(
         row: *const L::Element,
         count: usize,
