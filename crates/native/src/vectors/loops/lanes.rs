@@ -48,6 +48,14 @@ pub(super) trait Lanes: Merge {
         // SAFETY: the caller promises the elements.
         unsafe { Self::load(from) }
     }
+    /// Whether [`load_pairs`](Self::load_pairs) is faster than to load two vectors.
+    const IN_PAIRS: bool = false;
+    /// The accumulators of the elements with even and with odd numbers, of twice as many as there are
+    /// lanes, if they are faster to load so.
+    unsafe fn load_pairs(from: *const Self::Element) -> [__m512i; 2] {
+        // SAFETY: the caller promises the elements.
+        unsafe { [Self::load(from); 2] }
+    }
     /// The same of the first elements alone, for each bit of `mask`; nothing else is read.
     unsafe fn load_first(from: *const Self::Element, mask: u16) -> __m512i;
     /// Accumulators that were stored, as many as there are lanes.
@@ -312,10 +320,22 @@ pub(super) trait ShortLanes: Short {
     unsafe fn widened(elements: __m256i) -> __m512i;
     /// The floats of 16 bits that have these values.
     unsafe fn narrowed(numbers: __m512i) -> __m256i;
+    /// Whether there is [`pairs`](Self::pairs).
+    const IN_PAIRS: bool = false;
+    /// The values of the first and of the second float of each 32 bits.
+    unsafe fn pairs(elements: __m512i) -> [__m512i; 2] {
+        [elements; 2]
+    }
 }
 
 impl ShortLanes for bf16 {
+    const IN_PAIRS: bool = true;
+
     wide! {
+        unsafe fn pairs(elements: __m512i) -> [__m512i; 2] {
+            let second = arch::_mm512_and_si512(elements, arch::_mm512_set1_epi32(-0x1_0000));
+            [arch::_mm512_slli_epi32::<16>(elements), second]
+        }
         unsafe fn widened(elements: __m256i) -> __m512i {
             arch::_mm512_slli_epi32::<16>(arch::_mm512_cvtepu16_epi32(elements))
         }
@@ -355,8 +375,13 @@ impl<T: ShortLanes> Merge for SumOfShort<T> {
 impl<T: ShortLanes> Lanes for SumOfShort<T> {
     type Element = T;
     type Accumulator = f32;
+    const IN_PAIRS: bool = T::IN_PAIRS;
 
     wide! {
+        unsafe fn load_pairs(from: *const T) -> [__m512i; 2] {
+            // SAFETY: the caller promises the level and the elements.
+            unsafe { T::pairs(arch::_mm512_loadu_si512(from.cast())) }
+        }
         unsafe fn load(from: *const T) -> __m512i {
             // SAFETY: the caller promises the level and the elements.
             unsafe { T::widened(arch::_mm256_loadu_si256(from.cast())) }

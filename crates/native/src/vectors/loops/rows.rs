@@ -376,6 +376,20 @@ wide! {
         }
     }
 
+    /// The vectors of which one has the lanes with even and one those with odd numbers.
+    fn in_order(even: __m512i, odd: __m512i) -> [__m512i; 2] {
+        let low = arch::_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        let high = arch::_mm512_add_epi32(low, arch::_mm512_set1_epi32(8));
+        let mixed = |numbers| {
+            let (even, odd) = (
+                arch::_mm512_permutexvar_epi32(numbers, even),
+                arch::_mm512_permutexvar_epi32(numbers, odd),
+            );
+            arch::_mm512_mask_mov_epi32(even, 0xaaaa, odd)
+        };
+        [mixed(low), mixed(high)]
+    }
+
     /// Combines `count` times four vectors of a row.
     unsafe fn long_vectors<L: Lanes, const FETCHED: u8>(
         row: *const L::Element,
@@ -388,8 +402,15 @@ wide! {
             let (mut a, mut b, mut c, mut d) = (L::start(), L::start(), L::start(), L::start());
             for _ in 0..count {
                 fetch::<L, 4, FETCHED>(from, 0);
-                if L::BY_FOUR {
-                    a = L::combine(a, L::load_four(from));
+                if L::BY_FOUR || L::IN_PAIRS {
+                    if L::BY_FOUR {
+                        a = L::combine(a, L::load_four(from));
+                    } else {
+                        let [w, x] = L::load_pairs(from);
+                        let [y, z] = L::load_pairs(from.add(2 * L::COUNT));
+                        (a, b) = (L::combine(a, w), L::combine(b, x));
+                        (c, d) = (L::combine(c, y), L::combine(d, z));
+                    }
                     from = from.offset(apart);
                     continue;
                 }
@@ -404,6 +425,9 @@ wide! {
             }
             if arch::any_nans(nans) {
                 return strip_with_nans::<L, 4>(row, apart, count);
+            }
+            if L::IN_PAIRS {
+                ([a, b], [c, d]) = (in_order(a, b), in_order(c, d));
             }
             [a, b, c, d]
         }
