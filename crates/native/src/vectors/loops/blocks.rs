@@ -51,8 +51,10 @@ wide! {
             let strip = if arch::REGISTERS >= 32 { 16 } else { 4 } * L::COUNT;
             if rest.len() > strip && apart_bytes % LINE == 0 {
                 let (head, others) = rest.split_at_mut(block.align_offset(L::BYTES) % L::COUNT);
-                // SAFETY: as for the last elements.
-                unsafe { last_strip::<L>(block, blocks.apart, together, head) };
+                if !head.is_empty() {
+                    // SAFETY: as for the last elements.
+                    unsafe { last_strip::<L>(block, blocks.apart, together, head) };
+                }
                 block = block.wrapping_add(head.len());
                 rest = others;
             }
