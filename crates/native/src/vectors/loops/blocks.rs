@@ -11,13 +11,13 @@ use crate::kernel::{Rows, TOGETHER};
 /// The bytes of a line of a cache.
 const LINE: isize = 64;
 
-/// What is fetched ahead: nothing, what comes next in memory, from the third cache or from main memory,
-/// or the same vectors of the blocks that are [`TOGETHER`] blocks away.
+/// A loop fetches ahead: nothing, the bytes that follow in memory, from the third cache or from main
+/// memory, or the same vectors of the blocks that are [`TOGETHER`] blocks away.
 const NOTHING: u8 = 0;
 pub(super) const LINES: u8 = 1;
 pub(super) const FAR_LINES: u8 = 2;
 const BLOCKS: u8 = 3;
-/// The distance in bytes of what comes next: loads do not wait for lines, and the CPU's own fetching
+/// The distance in bytes of those that follow: loads do not wait for lines, and the CPU's own fetching
 /// goes on.
 const NEAR: usize = 256;
 const FAR: usize = 2048;
