@@ -13,9 +13,9 @@ const LEAST_BLOCK: usize = 64;
 const LEAST_BLOCK_BYTES: usize = 256;
 /// A block has at most this many elements, so that its accumulators stay in the first cache.
 const MOST_BLOCK: usize = 2048;
-/// A block of whole rows has about so many rows, each of which has an accumulator, but at least so many
-/// elements.
+/// A block of whole rows has about this many rows, each of which has an accumulator,
 const MOST_ROWS: usize = 512;
+/// but more if the rows would have fewer elements than this together.
 const ROWS_BLOCK: usize = 1 << 13;
 /// Rows of at least this many elements, which lie side by side, are reduced before they are added to
 /// those of other indices, if the fold has loops in vectors.

@@ -40,22 +40,6 @@ pub(super) trait Lanes: Merge {
         // SAFETY: the caller promises the same.
         unsafe { Self::load(from) }
     }
-    /// Whether rows are read four vectors at a time: where elements have fewer bits than lanes, and any
-    /// order of combining is as good.
-    const BY_FOUR: bool = false;
-    /// The accumulators of four elements each, if rows are read so.
-    unsafe fn load_four(from: *const Self::Element) -> __m512i {
-        // SAFETY: the caller promises the elements.
-        unsafe { Self::load(from) }
-    }
-    /// Whether [`load_pairs`](Self::load_pairs) is faster than to load two vectors.
-    const IN_PAIRS: bool = false;
-    /// The accumulators of the elements with even and with odd numbers, of twice as many as there are
-    /// lanes, if they are faster to load so.
-    unsafe fn load_pairs(from: *const Self::Element) -> [__m512i; 2] {
-        // SAFETY: the caller promises the elements.
-        unsafe { [Self::load(from); 2] }
-    }
     /// The same of the first elements alone, for each bit of `mask`; nothing else is read.
     unsafe fn load_first(from: *const Self::Element, mask: u16) -> __m512i;
     /// Accumulators that were stored, as many as there are lanes.
@@ -66,6 +50,45 @@ pub(super) trait Lanes: Merge {
     /// Adds whether lanes of two vectors are NaN, if [`Merge::combine_numbers`] may lose it.
     unsafe fn nans_of(seen: arch::Nans, _a: __m512i, _b: __m512i) -> arch::Nans {
         seen
+    }
+
+    /// Whether [`load_four`](Self::load_four) is faster than to load one vector after the other: where
+    /// elements have fewer bits than lanes, and any order of combining is as good.
+    const BY_FOUR: bool = false;
+    /// Combines the accumulators of four vectors of elements side by side.
+    unsafe fn load_four(from: *const Self::Element) -> __m512i {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            let two = |from| Self::combine(Self::load(from), Self::load(from.add(Self::COUNT)));
+            Self::combine(two(from), two(from.add(2 * Self::COUNT)))
+        }
+    }
+    wide! {
+        /// Adds four vectors of elements side by side to accumulators, which [`in_order`](Self::in_order)
+        /// puts in order; tells of NaN as [`nans_of`](Self::nans_of).
+        unsafe fn add_four(
+            [a, b, c, d]: [__m512i; 4],
+            from: *const Self::Element,
+            nans: &mut arch::Nans,
+        ) -> [__m512i; 4] {
+            // SAFETY: the caller promises the level and the elements.
+            unsafe {
+                if Self::BY_FOUR {
+                    return [Self::combine(a, Self::load_four(from)), b, c, d];
+                }
+                let (w, x) = (Self::load_in_order(from), Self::load_in_order(from.add(Self::COUNT)));
+                *nans = Self::nans_of(*nans, w, x);
+                let (a, b) = (Self::combine_numbers(a, w), Self::combine_numbers(b, x));
+                let from = from.add(2 * Self::COUNT);
+                let (y, z) = (Self::load_in_order(from), Self::load_in_order(from.add(Self::COUNT)));
+                *nans = Self::nans_of(*nans, y, z);
+                [a, b, Self::combine_numbers(c, y), Self::combine_numbers(d, z)]
+            }
+        }
+    }
+    /// The accumulators as if each vector had been added to the one with its number, if order matters.
+    unsafe fn in_order(all: [__m512i; 4]) -> [__m512i; 4] {
+        all
     }
 }
 
@@ -320,21 +343,18 @@ pub(super) trait ShortLanes: Short {
     unsafe fn widened(elements: __m256i) -> __m512i;
     /// The floats of 16 bits that have these values.
     unsafe fn narrowed(numbers: __m512i) -> __m256i;
-    /// Whether there is [`pairs`](Self::pairs).
-    const IN_PAIRS: bool = false;
-    /// The values of the first and of the second float of each 32 bits.
-    unsafe fn pairs(elements: __m512i) -> [__m512i; 2] {
-        [elements; 2]
+    /// The values of the first and of the second float of each 32 bits, if these are found faster than
+    /// those of neighbours.
+    unsafe fn pairs(_elements: __m512i) -> Option<[__m512i; 2]> {
+        None
     }
 }
 
 impl ShortLanes for bf16 {
-    const IN_PAIRS: bool = true;
-
     wide! {
-        unsafe fn pairs(elements: __m512i) -> [__m512i; 2] {
+        unsafe fn pairs(elements: __m512i) -> Option<[__m512i; 2]> {
             let second = arch::_mm512_and_si512(elements, arch::_mm512_set1_epi32(-0x1_0000));
-            [arch::_mm512_slli_epi32::<16>(elements), second]
+            Some([arch::_mm512_slli_epi32::<16>(elements), second])
         }
         unsafe fn widened(elements: __m256i) -> __m512i {
             arch::_mm512_slli_epi32::<16>(arch::_mm512_cvtepu16_epi32(elements))
@@ -375,12 +395,32 @@ impl<T: ShortLanes> Merge for SumOfShort<T> {
 impl<T: ShortLanes> Lanes for SumOfShort<T> {
     type Element = T;
     type Accumulator = f32;
-    const IN_PAIRS: bool = T::IN_PAIRS;
 
     wide! {
-        unsafe fn load_pairs(from: *const T) -> [__m512i; 2] {
+        unsafe fn add_four(
+            [a, b, c, d]: [__m512i; 4],
+            from: *const T,
+            _nans: &mut arch::Nans,
+        ) -> [__m512i; 4] {
             // SAFETY: the caller promises the level and the elements.
-            unsafe { T::pairs(arch::_mm512_loadu_si512(from.cast())) }
+            unsafe {
+                let (first, second) = (from, from.add(2 * Self::COUNT));
+                let two = |from: *const T| match T::pairs(arch::_mm512_loadu_si512(from.cast())) {
+                    Some(pairs) => pairs,
+                    None => [Self::load(from), Self::load(from.add(Self::COUNT))],
+                };
+                let ([w, x], [y, z]) = (two(first), two(second));
+                let (a, b) = (Self::combine(a, w), Self::combine(b, x));
+                [a, b, Self::combine(c, y), Self::combine(d, z)]
+            }
+        }
+        unsafe fn in_order([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+            // SAFETY: the caller promises the level.
+            if unsafe { T::pairs(a) }.is_none() {
+                return [a, b, c, d];
+            }
+            let ([a, b], [c, d]) = (alternated(a, b), alternated(c, d));
+            [a, b, c, d]
         }
         unsafe fn load(from: *const T) -> __m512i {
             // SAFETY: the caller promises the level and the elements.
@@ -402,6 +442,18 @@ impl<T: ShortLanes> Lanes for SumOfShort<T> {
 }
 
 wide! {
+    /// The lanes of two vectors in turn: those of the first halves, then those of the second ones.
+    fn alternated(even: __m512i, odd: __m512i) -> [__m512i; 2] {
+        let low = arch::_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        let high = arch::_mm512_add_epi32(low, arch::_mm512_set1_epi32(8));
+        let mixed = |numbers| {
+            let even = arch::_mm512_permutexvar_epi32(numbers, even);
+            let odd = arch::_mm512_permutexvar_epi32(numbers, odd);
+            arch::_mm512_mask_mov_epi32(even, 0xaaaa, odd)
+        };
+        [mixed(low), mixed(high)]
+    }
+
     /// Reverses the order of negative numbers whose sign is a bit of its own.
     fn ordered(bits: __m256i) -> __m256i {
         let negative = arch::_mm256_srai_epi16::<15>(bits);

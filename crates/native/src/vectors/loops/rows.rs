@@ -62,7 +62,7 @@ wide! {
         }
     }
 
-    /// Combines vectors; NaN may be lost if elements are `NUMBERS`.
+    /// Combines vectors; NaN may be lost if the caller says that all lanes are `NUMBERS`.
     unsafe fn combined<M: Merge, const NUMBERS: bool>(a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: the caller promises the level.
         unsafe { if NUMBERS { M::combine_numbers(a, b) } else { M::combine(a, b) } }
@@ -101,7 +101,7 @@ wide! {
                 *nans = L::nans_of(*nans, all, all);
                 return all;
             }
-            // A pair of vectors, or a single one if their number is odd.
+            // NaN is looked for in pairs of vectors. `single` is one in which it was not looked for yet.
             let (mut all, mut at) = (L::load(row), L::COUNT);
             let mut single = all;
             if L::BY_FOUR && len >= 4 * L::COUNT {
@@ -285,11 +285,11 @@ wide! {
         }
     }
 
-    /// Reduces rows, one for each accumulator.
-    unsafe fn reduce<L: Lanes>(
+    /// See [`Rows`](crate::vectors::Rows).
+    pub(super) unsafe fn values<L: Lanes>(
         elements: &[L::Element],
         len: usize,
-        to: &mut [L::Accumulator],
+        (to, _): (&mut [L::Accumulator], &mut [()]),
         is_far: bool,
     ) {
         debug_assert!(elements.len() >= len * to.len(), "whole rows");
@@ -312,17 +312,6 @@ wide! {
             }
             rows = &rows[len..];
         }
-    }
-
-    /// See [`Rows`](crate::vectors::Rows).
-    pub(super) unsafe fn values<L: Lanes>(
-        elements: &[L::Element],
-        len: usize,
-        (to, _): (&mut [L::Accumulator], &mut [()]),
-        is_far: bool,
-    ) {
-        // SAFETY: the caller promises the same.
-        unsafe { reduce::<L>(elements, len, to, is_far) }
     }
 
     /// Merges the lanes of a vector; the first lane has the result.
@@ -351,7 +340,11 @@ wide! {
     }
 
     /// Reduces a long row, by the accumulators of four vectors.
-    pub(super) unsafe fn long_row<L: Lanes>(row: *const L::Element, len: usize, is_far: bool) -> __m512i {
+    pub(super) unsafe fn long_row<L: Lanes>(
+        row: *const L::Element,
+        len: usize,
+        is_far: bool,
+    ) -> __m512i {
         // SAFETY: the caller promises the level and `len` elements; each load lies within them.
         unsafe {
             let whole = len / (4 * L::COUNT);
@@ -376,20 +369,6 @@ wide! {
         }
     }
 
-    /// The vectors of which one has the lanes with even and one those with odd numbers.
-    fn in_order(even: __m512i, odd: __m512i) -> [__m512i; 2] {
-        let low = arch::_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-        let high = arch::_mm512_add_epi32(low, arch::_mm512_set1_epi32(8));
-        let mixed = |numbers| {
-            let (even, odd) = (
-                arch::_mm512_permutexvar_epi32(numbers, even),
-                arch::_mm512_permutexvar_epi32(numbers, odd),
-            );
-            arch::_mm512_mask_mov_epi32(even, 0xaaaa, odd)
-        };
-        [mixed(low), mixed(high)]
-    }
-
     /// Combines `count` times four vectors of a row.
     unsafe fn long_vectors<L: Lanes, const FETCHED: u8>(
         row: *const L::Element,
@@ -399,37 +378,16 @@ wide! {
         // SAFETY: the caller promises the level and the elements.
         unsafe {
             let (mut from, mut nans) = (row, arch::no_nans());
-            let (mut a, mut b, mut c, mut d) = (L::start(), L::start(), L::start(), L::start());
+            let mut all = [L::start(); 4];
             for _ in 0..count {
                 fetch::<L, 4, FETCHED>(from, 0);
-                if L::BY_FOUR || L::IN_PAIRS {
-                    if L::BY_FOUR {
-                        a = L::combine(a, L::load_four(from));
-                    } else {
-                        let [w, x] = L::load_pairs(from);
-                        let [y, z] = L::load_pairs(from.add(2 * L::COUNT));
-                        (a, b) = (L::combine(a, w), L::combine(b, x));
-                        (c, d) = (L::combine(c, y), L::combine(d, z));
-                    }
-                    from = from.offset(apart);
-                    continue;
-                }
-                let (x, y) = (L::load_in_order(from), L::load_in_order(from.add(L::COUNT)));
-                nans = L::nans_of(nans, x, y);
-                (a, b) = (L::combine_numbers(a, x), L::combine_numbers(b, y));
-                let next = from.add(2 * L::COUNT);
-                let (x, y) = (L::load_in_order(next), L::load_in_order(next.add(L::COUNT)));
-                nans = L::nans_of(nans, x, y);
-                (c, d) = (L::combine_numbers(c, x), L::combine_numbers(d, y));
+                all = L::add_four(all, from, &mut nans);
                 from = from.offset(apart);
             }
             if arch::any_nans(nans) {
                 return strip_with_nans::<L, 4>(row, apart, count);
             }
-            if L::IN_PAIRS {
-                ([a, b], [c, d]) = (in_order(a, b), in_order(c, d));
-            }
-            [a, b, c, d]
+            L::in_order(all)
         }
     }
 }
