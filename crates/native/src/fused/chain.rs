@@ -9,14 +9,12 @@ use super::program::Binary;
 use super::real::Real;
 use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::Operand;
-use crate::level::Task;
+use crate::level::Level;
+use crate::vectors::{self, Ahead, CHAINED};
 
-/// The operands of a chain besides the first: `((((x - 0) - 1) * 2) * 3) + 4`, by their numbers.
-const OPERANDS: usize = 5;
-
-/// Which of its arguments each operand of a chain is; 0 if the chain lacks it.
+/// Which of its arguments each operand of a chain, see [`vectors::Chain`], is; 0 if the chain lacks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Chain([u8; OPERANDS]);
+pub(super) struct Chain([u8; CHAINED]);
 
 impl Chain {
     /// The number of the operand that an op adds to the end.
@@ -34,8 +32,8 @@ impl Chain {
     pub(super) fn operands<'a, R: Real>(
         self,
         arg: impl Fn(usize) -> Operand<'a, R>,
-        missing: &'a [R; OPERANDS],
-    ) -> [Operand<'a, R>; OPERANDS] {
+        missing: &'a [R; CHAINED],
+    ) -> [Operand<'a, R>; CHAINED] {
         let mut operands = missing.each_ref().map(Operand::one);
         for (operand, &number) in operands.iter_mut().zip(&self.0) {
             if number != 0 {
@@ -48,7 +46,7 @@ impl Chain {
 
 /// Operands that change no number: two are subtracted, two multiply, one is added. A negative zero
 /// stays one only if a negative zero is added.
-pub(super) fn missing<R: Real>() -> [R; OPERANDS] {
+pub(super) fn missing<R: Real>() -> [R; CHAINED] {
     [R::ZERO, R::ZERO, R::ONE, R::ONE, -R::ZERO]
 }
 
@@ -76,6 +74,10 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
             left.push(Some(step));
         }
         pass.steps = left.into_iter().flatten().collect();
+        for step in &mut pass.steps {
+            // The step that stores it is a user.
+            step.is_only_stored = step.stored.is_some() && uses.get(step.out) == Some(&1);
+        }
     }
 }
 
@@ -134,51 +136,59 @@ fn other(step: &Step, value: usize) -> Option<Arg> {
 /// A chain for each element of a tile.
 pub(super) struct RunChain<'a, R> {
     pub(super) x: &'a [R],
-    pub(super) operands: [Operand<'a, R>; OPERANDS],
+    pub(super) operands: [Operand<'a, R>; CHAINED],
     /// The elements of a row.
     pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
 
-impl<R: Real> Task for RunChain<'_, R> {
-    #[inline(always)]
-    fn run(self) {
-        let tiles =
-            self.operands.iter().enumerate().fold(0u8, |tiles, (number, operand)| {
-                tiles | u8::from(operand.has_rows()) << number
-            });
-        macro_rules! by_tiles {
-            ($($tiles:literal)*) => {
-                match tiles {
-                    $($tiles => self.each::<$tiles>(),)*
-                    _ => self.each::<31>(),
-                }
-            };
-        }
-        by_tiles!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30);
-    }
+/// Computes a chain. Vectors write its results past the caches if `is_past`, and fetch what lies ahead.
+pub(super) fn run<R: Real>(
+    level: Level,
+    chain: RunChain<'_, R>,
+    (is_past, ahead): (bool, [Ahead; 2]),
+) {
+    let RunChain { x, operands, row, out } = &chain;
+    let rows = out.len() / row;
+    let has_all = x.len() >= out.len() && operands.iter().all(|one| one.has_all(rows, *row));
+    let fills_vector = *row * size_of::<R>() >= 64;
+    let vectors = vectors::chains_of::<R>(level).filter(|_| has_all && fills_vector);
+    let Some(vectors) = vectors else { return chain.run() };
+    let has_rows = |set: u8, (number, operand): (usize, &Operand<'_, R>)| {
+        set | u8::from(operand.has_rows()) << number
+    };
+    let chain = vectors::Chain {
+        x: x.as_ptr(),
+        operands: operands.each_ref().map(Operand::place),
+        has_rows: operands.iter().enumerate().fold(0, has_rows),
+        rows,
+        len: *row,
+        past: is_past && fills_lines(chain.out, *row),
+        ahead,
+        out: chain.out.as_mut_ptr(),
+    };
+    // SAFETY: the level, which was detected, has this function. All elements are there, and nobody else
+    // has those of `out`.
+    unsafe { vectors(&chain) };
+}
+
+/// Checks whether rows fill most lines of a cache that they lie in.
+fn fills_lines<R>(out: &[R], row: usize) -> bool {
+    /// The bytes of a line, and of rows that need not begin at lines.
+    const LINE: usize = 64;
+    const LONG: usize = 1024;
+    let bytes = row * size_of::<R>();
+    bytes >= LONG || bytes.is_multiple_of(LINE) && out.as_ptr().align_offset(LINE) == 0
 }
 
 impl<R: Real> RunChain<'_, R> {
-    /// Computes all elements; the bits of `TILES` are those of the operands that have several
-    /// elements in a row.
-    #[inline(always)]
-    fn each<const TILES: u8>(self) {
+    /// Computes all elements without vectors.
+    fn run(self) {
         let Self { x, operands, row, out } = self;
-        let [a, b, c, d, e] = operands;
-        let part = |number: usize| if TILES >> number & 1 == 1 { row } else { 1 };
-        for number in 0..out.len() / row {
-            let range = number * row..(number + 1) * row;
-            let (x, out) = (&x[range.clone()], &mut out[range]);
-            let (a, b) = (a.part(number, part(0)), b.part(number, part(1)));
-            let (c, d) = (c.part(number, part(2)), d.part(number, part(3)));
-            let e = e.part(number, part(4));
-            let ones = [a[0], b[0], c[0], d[0], e[0]];
-            for i in 0..row {
-                let at = |number: usize, operand: &[R]| {
-                    if TILES >> number & 1 == 1 { operand[i] } else { ones[number] }
-                };
-                out[i] = ((x[i] - at(0, a)) - at(1, b)) * at(2, c) * at(3, d) + at(4, e);
+        for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
+            for (i, (x, out)) in x.iter().zip(out).enumerate() {
+                let [a, b, c, d, e] = operands.each_ref().map(|one| one.at(number, i));
+                *out = ((*x - a) - b) * c * d + e;
             }
         }
     }
@@ -186,53 +196,61 @@ impl<R: Real> RunChain<'_, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{OPERANDS, Operand, RunChain, missing};
+    use super::{CHAINED, Operand, RunChain, missing, run};
     use crate::fused::steps::Along;
-    use crate::level::Task;
+    use crate::level::Level;
+    use crate::vectors::Ahead;
 
-    /// The elements of a row.
-    const ROW: usize = 3;
-
-    /// Chains with any of their operands, repeated or not, give the bits of one op after the other.
+    /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
+    /// the caches or not; also where rows begin between two lines of a cache.
     #[test]
     fn what_is_missing_changes_nothing() {
-        let x = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
-        let data: [Vec<f32>; OPERANDS] = [0.5, -3.0, 0.1, -7.0, 1e-3]
-            .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
+        let special = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
         let kinds = [[Along::One, Along::All], [Along::Rows, Along::Row]];
-        let cases = (0..32u8).flat_map(|present| (0..32u8).map(move |tiles| (present, tiles)));
-        for ((present, tiles), [narrow, wide]) in
-            cases.flat_map(|case| kinds.map(|kinds| (case, kinds)))
+        let few = if cfg!(miri) { 7 } else { 1 };
+        let cases = (0..32u8).flat_map(|present| (0..32u8).map(move |rows| (present, rows)));
+        for ((present, rows), [narrow, wide]) in
+            cases.step_by(few).flat_map(|case| kinds.map(|kinds| (case, kinds)))
         {
-            let along = |number: usize| if tiles >> number & 1 == 1 { wide } else { narrow };
-            let is_present = |number: usize| present >> number & 1 == 1;
-            let nothing = missing::<f32>();
-            let mut operands = nothing.each_ref().map(Operand::one);
-            for (number, operand) in operands.iter_mut().enumerate() {
-                if is_present(number) {
-                    *operand = Operand::new(&data[number], along(number), ROW);
+            for (&level, len, is_past) in Level::all()
+                .iter()
+                .flat_map(|level| [3, 16, 37, 272].map(|len| (level, len)))
+                .flat_map(|(level, len)| [(level, len, false), (level, len, true)])
+            {
+                let x: Vec<f32> = special.into_iter().cycle().take(3 * len).collect();
+                let data: [Vec<f32>; CHAINED] = [0.5, -3.0, 0.1, -7.0, 1e-3]
+                    .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
+                let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
+                let is_present = |number: usize| present >> number & 1 == 1;
+                let nothing = missing::<f32>();
+                let mut operands = nothing.each_ref().map(Operand::one);
+                for (number, operand) in operands.iter_mut().enumerate() {
+                    if is_present(number) {
+                        *operand = Operand::new(&data[number], along(number), len);
+                    }
                 }
-            }
-            let mut out = [0.0; 9];
-            RunChain { x: &x, operands, row: ROW, out: &mut out }.run();
-            for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
-                let mut expected = x;
-                for number in (0..OPERANDS).filter(|&number| is_present(number)) {
-                    let at = match along(number) {
-                        Along::All => n,
-                        Along::Row => n % ROW,
-                        Along::Rows => n / ROW,
-                        Along::One => 0,
-                    };
-                    let other = data[number][at];
-                    expected = match number {
-                        0 | 1 => expected - other,
-                        2 | 3 => expected * other,
-                        _ => expected + other,
-                    };
+                let mut out = vec![0.0; x.len()];
+                let chain = RunChain { x: &x, operands, row: len, out: &mut out };
+                run(level, chain, (is_past, [Ahead::NONE; 2]));
+                for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
+                    let mut expected = x;
+                    for number in (0..CHAINED).filter(|&number| is_present(number)) {
+                        let at = match along(number) {
+                            Along::All => n,
+                            Along::Row => n % len,
+                            Along::Rows => n / len,
+                            Along::One => 0,
+                        };
+                        let other = data[number][at];
+                        expected = match number {
+                            0 | 1 => expected - other,
+                            2 | 3 => expected * other,
+                            _ => expected + other,
+                        };
+                    }
+                    let same = y.to_bits() == expected.to_bits() || y.is_nan() && expected.is_nan();
+                    assert!(same, "{x} becomes {y}, not {expected}: {present:b}, {rows:b}, {len}");
                 }
-                let same = y.to_bits() == expected.to_bits() || y.is_nan() && expected.is_nan();
-                assert!(same, "{x} becomes {y}, not {expected}: {present:b}, {tiles:b}");
             }
         }
     }

@@ -14,6 +14,7 @@
 //! the dims and the strides, so any number of threads gives the same bits.
 
 mod chain;
+mod compute;
 mod fold;
 mod output;
 mod plan;
@@ -21,6 +22,7 @@ mod program;
 mod real;
 mod room;
 mod run;
+mod scratch;
 mod shape;
 mod simplify;
 mod space;

@@ -1,5 +1,8 @@
 //! The arrays that a program writes.
 
+use std::any::TypeId;
+use std::mem::MaybeUninit;
+
 use half::{bf16, f16};
 
 use super::program::{Kind, Output, Values, ValuesMut};
@@ -7,6 +10,7 @@ use super::real::{Real, Stored};
 use super::tile::Store;
 use super::walk::Loops;
 use crate::level::{Level, on_level};
+use crate::vectors::Stream;
 
 /// Memory for `len` elements, none of which is there yet.
 pub(super) fn room(kind: Kind, len: usize) -> Values {
@@ -69,7 +73,8 @@ impl Start {
     }
 }
 
-/// Writes a tile's elements of an output from `start` on, in these loops.
+/// Writes a tile's elements of an output from `start` on, in these loops, past the caches if there is
+/// a function for that.
 ///
 /// # Safety
 /// All elements that the loops reach must be writable, by this task alone.
@@ -78,11 +83,66 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
     start: *mut E,
     loops: &Loops,
     a: &[R],
+    past: Option<Stream>,
 ) {
     if let [only] = a {
         // SAFETY: the caller promises it.
         unsafe { *start = E::written(*only) };
         return;
     }
-    on_level(level, Store { start, loops, a });
+    match past {
+        Some(stream) if loops.stride == 1 && loops.len * size_of::<E>() >= LEAST_STREAMED => {
+            for (at, offset) in loops.runs() {
+                let (to, a) = (start.wrapping_offset(offset), &a[at..at + loops.len]);
+                // SAFETY: the caller promises these elements.
+                unsafe { store_past(level, to, a, stream) };
+            }
+        }
+        _ => on_level(level, Store { start, loops, a }),
+    }
+}
+
+/// Runs of at least so many bytes are written past the caches.
+const LEAST_STREAMED: usize = 1024;
+/// The bytes of a line of a cache, and those that are converted at a time.
+const LINE: usize = 64;
+const CONVERTED: usize = 2048;
+
+/// Room for elements that are converted.
+#[repr(align(64))]
+struct Converted(MaybeUninit<[u8; CONVERTED]>);
+
+/// Writes elements side by side past the caches.
+///
+/// # Safety
+/// As for [`store`].
+unsafe fn store_past<E: Stored, R: Real>(level: Level, to: *mut E, a: &[R], stream: Stream) {
+    let (head, rest) = a.split_at(to.align_offset(LINE).min(a.len()));
+    let lines = rest.len() * size_of::<E>() / LINE;
+    let (whole, tail) = rest.split_at(lines * LINE / size_of::<E>());
+    let mut to = to;
+    // SAFETY: the caller promises room for all elements. That of `whole` begins where a line does;
+    // nobody else has the room that elements are converted in, and it has all that are read of it.
+    unsafe {
+        let write = |part: &[R], to: *mut E| {
+            let loops = Loops::side_by_side(part.len());
+            on_level(level, Store { start: to, loops: &loops, a: part });
+        };
+        write(head, to);
+        to = to.add(head.len());
+        if TypeId::of::<E>() == TypeId::of::<R>() {
+            stream(whole.as_ptr().cast(), to.cast(), lines);
+            to = to.add(whole.len());
+        } else {
+            let mut room = Converted(MaybeUninit::uninit());
+            let room = room.0.as_mut_ptr().cast::<u8>();
+            for part in whole.chunks(CONVERTED / size_of::<E>()) {
+                write(part, room.cast());
+                let lines = part.len() * size_of::<E>() / LINE;
+                stream(room.cast_const(), to.cast(), lines);
+                to = to.add(part.len());
+            }
+        }
+        write(tail, to);
+    }
 }

@@ -189,28 +189,28 @@ impl Plan {
             made = maker.made;
             self.passes.push(pass);
         }
-        if !self.is_whole() {
-            self.mark_kept(made);
-        }
+        self.mark_kept(made);
         chain::make(&mut self.passes, made);
         self.share_buffers(made);
     }
 
-    /// Finds the steps whose values are the same in all tiles of a pass.
+    /// Finds the steps whose values are the same in all tiles of a pass over a slab. If slabs are
+    /// tiles, those of all slabs count.
     fn mark_kept(&mut self, made: usize) {
         let cut = self.cut.map_or(0, |(axis, _)| 1 << axis);
         let inner = self.inner() & (!self.tile | cut);
+        let is_whole = self.is_whole();
         let mut is_kept = vec![false; made];
         for pass in &mut self.passes {
-            let along = pass.axes & inner;
+            let along = if is_whole { self.outer } else { pass.axes & inner };
             let axes = || (0..self.space.axes.len()).filter(|axis| along >> axis & 1 == 1);
             for step in &mut pass.steps {
                 step.is_kept = match step.action {
                     Action::Input(input) => axes().all(|i| self.space.axes[i].inputs[input] == 0),
                     Action::Constant(_) => true,
                     Action::Reduced { reduction, .. } => match &self.layouts[reduction] {
-                        Some(layout) => axes().all(|axis| layout.strides[axis] == 0),
-                        None => false,
+                        Some(layout) if !is_whole => axes().all(|axis| layout.strides[axis] == 0),
+                        _ => false,
                     },
                     Action::Unary(_) | Action::Binary(_) | Action::Select | Action::Expand(_) => {
                         step.args.iter().all(|arg| is_kept.get(arg.value) == Some(&true))
@@ -237,9 +237,10 @@ impl Plan {
         let mut at = vec![0; made];
         let mut free: Vec<usize> = Vec::new();
         let mut now = 0;
+        let is_whole = self.is_whole();
+        // Buffers of values that are kept from tile to tile are theirs alone.
+        let mut kept: Vec<usize> = Vec::new();
         for pass in &mut self.passes {
-            // Buffers of values that are kept from tile to tile are theirs alone.
-            let mut kept: Vec<usize> = Vec::new();
             for step in &mut pass.steps {
                 let mut ended: SmallVec<[usize; 4]> =
                     step.args.iter().map(|arg| arg.value).collect();
@@ -258,7 +259,9 @@ impl Plan {
                 step.out = at.get(step.out).copied().unwrap_or(usize::MAX);
                 now += 1;
             }
-            free.append(&mut kept);
+            if !is_whole {
+                free.append(&mut kept);
+            }
         }
     }
 }

@@ -23,6 +23,19 @@ pub enum Kind {
     Bool,
 }
 
+impl Kind {
+    /// The bytes of an element.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::F32 => size_of::<f32>(),
+            Self::F64 => size_of::<f64>(),
+            Self::Bf16 => size_of::<bf16>(),
+            Self::F16 => size_of::<f16>(),
+            Self::Bool => size_of::<bool>(),
+        }
+    }
+}
+
 /// An array that a program reads.
 #[derive(Clone, Debug)]
 pub enum Operand<'a> {

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::real::Real;
+use crate::vectors::Ahead;
 
 /// The bytes of a cache line.
 const LINE: usize = 64;
@@ -43,12 +44,20 @@ pub(super) struct Buffers<R> {
     pub(super) rooms: Vec<Room<R>>,
     /// For each buffer the place of its value, if that is not its room.
     pub(super) elsewhere: Vec<Option<*const R>>,
+    /// What a tile to come probably has of the last two operands.
+    pub(super) ahead: [Ahead; 2],
+    /// How far that lies from a tile's own elements; 0 if behind them.
+    pub(super) ahead_by: usize,
 }
+
+// SAFETY: a place is that of an operand or an output of a run, which any of its threads may read. The
+// task that has the buffers reads there what it or a task before it wrote.
+unsafe impl<R: Send> Send for Buffers<R> {}
 
 impl<R: Real> Buffers<R> {
     pub(super) fn new(plan: &Plan) -> Self {
         let rooms = (0..plan.buffers).map(|_| Room::new(plan.capacity)).collect();
-        Self { rooms, elsewhere: vec![None; plan.buffers] }
+        Self { rooms, elsewhere: vec![None; plan.buffers], ahead: [Ahead::NONE; 2], ahead_by: 0 }
     }
 
     /// The first elements of a value.

@@ -27,6 +27,8 @@ pub(super) struct Step {
     pub(super) row: u64,
     /// The output that its value is.
     pub(super) stored: Option<usize>,
+    /// Whether no other step reads its value.
+    pub(super) is_only_stored: bool,
     /// Whether its value is the same in all tiles of a pass, as what is made of the results of
     /// reductions alone often is.
     pub(super) is_kept: bool,
@@ -34,7 +36,16 @@ pub(super) struct Step {
 
 impl Step {
     fn new(action: Action, args: SmallVec<[Arg; 3]>, set: u64) -> Self {
-        Self { action, args, out: usize::MAX, set, row: set, stored: None, is_kept: false }
+        Self {
+            action,
+            args,
+            out: usize::MAX,
+            set,
+            row: set,
+            stored: None,
+            is_only_stored: false,
+            is_kept: false,
+        }
     }
 }
 

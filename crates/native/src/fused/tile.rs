@@ -67,9 +67,28 @@ impl<'a, R> Operand<'a, R> {
         Self { data, apart, has_rows: matches!(along, Along::All | Along::Row) }
     }
 
+    /// The place of its first element, and how far apart what two rows have is.
+    pub(super) fn place(&self) -> (*const R, usize) {
+        (self.data.as_ptr(), self.apart)
+    }
+
+    /// Checks whether it has what `rows` rows of `len` elements need.
+    pub(super) fn has_all(&self, rows: usize, len: usize) -> bool {
+        let own = if self.has_rows { len } else { 1 };
+        rows.saturating_sub(1).saturating_mul(self.apart).saturating_add(own) <= self.data.len()
+    }
+
     /// Checks whether it has an element for each of a row.
     pub(super) fn has_rows(&self) -> bool {
         self.has_rows
+    }
+
+    /// The element for that of a row.
+    pub(super) fn at(&self, row: usize, index: usize) -> R
+    where
+        R: Copy,
+    {
+        self.data[row * self.apart + if self.has_rows { index } else { 0 }]
     }
 
     /// The elements for a row, which are one or as many as the row has.

@@ -128,6 +128,11 @@ pub(super) struct Loops {
 }
 
 impl Loops {
+    /// One loop over neighbours.
+    pub(super) fn side_by_side(len: usize) -> Self {
+        Self { around: SmallVec::new(), len, stride: 1 }
+    }
+
     /// Checks whether the elements lie side by side, in the order of the tile.
     pub(super) fn is_dense(&self) -> bool {
         self.around.is_empty() && (self.stride == 1 || self.len == 1)

@@ -37,6 +37,83 @@ pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
 /// As that of [`Rows`], with as many means.
 pub(crate) type Deviations<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
 
+/// A function that copies `lines` lines of a cache, 64 bytes each, past the caches. All of them can be
+/// read when it returns, by other threads, too, if they learn of it as they must.
+///
+/// # Safety
+/// The CPU must have the instructions of the level. The lines at `from` must be readable, those at
+/// `to` writable, at a boundary of 64 bytes, and lie apart from them.
+pub(crate) type Stream = unsafe fn(from: *const u8, to: *mut u8, lines: usize);
+
+/// Memory that is read later: what a step fetches meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    pub(crate) from: *const i8,
+    /// The bytes of an element.
+    pub(crate) bytes: usize,
+}
+
+impl Ahead {
+    /// No memory.
+    pub(crate) const NONE: Self = Self { from: std::ptr::null(), bytes: 0 };
+}
+
+/// The operands of a chain besides the first.
+pub(crate) const CHAINED: usize = 5;
+
+/// Rows of `((((x - 0) - 1) * 2) * 3) + 4`, whose operands are known by their numbers.
+#[derive(Debug)]
+pub(crate) struct Chain<T> {
+    pub(crate) x: *const T,
+    /// The first element of each operand, and how far apart what two rows have is.
+    pub(crate) operands: [(*const T, usize); CHAINED],
+    /// Bits for the operands that have an element for each of a row; others have one for all.
+    pub(crate) has_rows: u8,
+    pub(crate) out: *mut T,
+    /// The number of rows, and the elements of each, which fill a vector at least.
+    pub(crate) rows: usize,
+    pub(crate) len: usize,
+    /// Whether the results go past the caches.
+    pub(crate) past: bool,
+    pub(crate) ahead: [Ahead; 2],
+}
+
+/// A function that computes a chain.
+///
+/// # Safety
+/// The CPU must have the instructions of the level; the elements must be readable, and those at `out`
+/// writable and apart from them.
+pub(crate) type Chains<T> = unsafe fn(chain: &Chain<T>);
+
+/// Returns the function that copies lines past the caches, if the CPU can.
+pub(crate) fn stream(level: Level) -> Option<Stream> {
+    match level {
+        // Miri does not know these stores.
+        _ if cfg!(miri) => None,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => Some(avx512::stream()),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => Some(avx2::stream()),
+        // The standard library has no such store.
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => None,
+        Level::Base => None,
+    }
+}
+
+/// Returns the function that computes chains, if there is one and the CPU can run it.
+pub(crate) fn chains_of<T: Element>(level: Level) -> Option<Chains<T>> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::chains_of::<T>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::chains_of::<T>(),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::chains_of::<T>(),
+        Level::Base => None,
+    }
+}
+
 /// Returns the function that adds up deviations, if there is one and the CPU can run it.
 pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
     match level {

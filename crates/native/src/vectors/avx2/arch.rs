@@ -9,9 +9,9 @@ use crate::vectors::narrow::Columns;
 
 pub(super) use std::arch::x86_64::{
     __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _MM_HINT_T1,
-    _mm_prefetch, _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256, _mm256_max_epi16,
-    _mm256_min_epi16, _mm256_set1_epi16, _mm256_srai_epi16, _mm256_storeu_si256, _mm256_sub_epi16,
-    _mm256_xor_si256,
+    _mm_prefetch, _mm_sfence, _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256,
+    _mm256_max_epi16, _mm256_min_epi16, _mm256_set1_epi16, _mm256_srai_epi16, _mm256_storeu_si256,
+    _mm256_sub_epi16, _mm256_xor_si256,
 };
 
 /// Lanes with bits if lanes that were looked at are NaN.
@@ -110,6 +110,8 @@ halves! { |a, b|
     _mm512_sub_ps = ps!(_mm256_sub_ps(a, b));
     _mm512_add_pd = pd!(_mm256_add_pd(a, b));
     _mm512_sub_pd = pd!(_mm256_sub_pd(a, b));
+    _mm512_mul_ps = ps!(_mm256_mul_ps(a, b));
+    _mm512_mul_pd = pd!(_mm256_mul_pd(a, b));
     // The greater or lesser lanes, those of the second operand where an operand is NaN.
     quick_most_ps = ps!(_mm256_max_ps(a, b));
     quick_least_ps = ps!(_mm256_min_ps(a, b));
@@ -476,6 +478,15 @@ wide! {
         unsafe {
             arch::_mm256_storeu_si256(to, a.0);
             arch::_mm256_storeu_si256(to.add(1), a.1);
+        }
+    }
+
+    pub(super) unsafe fn _mm512_stream_si512(to: *mut __m512i, a: __m512i) {
+        let to = to.cast::<__m256i>();
+        // SAFETY: the caller promises 64 bytes at a boundary of as many.
+        unsafe {
+            arch::_mm256_stream_si256(to, a.0);
+            arch::_mm256_stream_si256(to.add(1), a.1);
         }
     }
 

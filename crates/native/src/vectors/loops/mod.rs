@@ -8,16 +8,20 @@
 #![expect(clippy::needless_range_loop, reason = "vectors are known by their numbers")]
 
 mod blocks;
+mod chain;
 mod lanes;
 mod narrow;
 mod places;
 mod rows;
+#[cfg(target_arch = "x86_64")]
+mod stream;
 
 use std::any::{Any, TypeId};
 
 use half::{bf16, f16};
 
 use blocks::add;
+use chain::chain;
 use lanes::{
     Highest, Lowest, MaxF32, MaxF64, MaxI32, MaxI64, MaxU32, MaxU64, MinF32, MinF64, MinI32,
     MinI64, MinU32, MinU64, SumF32, SumF64, SumI32, SumI64, SumOfShort, SumU32, SumU64,
@@ -28,7 +32,7 @@ use rows::{deviations, values};
 use super::arch;
 use crate::elements::Element;
 use crate::folds::{ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Min, Sum};
-use crate::vectors::{Blocks, Deviations, Rows};
+use crate::vectors::{Blocks, Chains, Deviations, Rows};
 
 /// Calls a macro with each type and its folds.
 macro_rules! for_all_types {
@@ -58,6 +62,19 @@ macro_rules! found {
 pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
     let (wide, narrow): (Deviations<f64>, Deviations<f32>) =
         (deviations::<SumF64>, deviations::<SumF32>);
+    let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
+    wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
+}
+
+/// Returns the function that writes lines past the caches.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::vectors) const fn stream() -> crate::vectors::Stream {
+    stream::stream
+}
+
+/// Returns the function that computes chains of a type, if there is one.
+pub(in crate::vectors) fn chains_of<T: Element>() -> Option<Chains<T>> {
+    let (wide, narrow): (Chains<f64>, Chains<f32>) = (chain::<f64>, chain::<f32>);
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }

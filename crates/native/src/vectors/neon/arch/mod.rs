@@ -17,7 +17,7 @@ pub(super) use self::{
 pub(super) use memory::{
     _mm256_loadu_si256, _mm256_mask_loadu_epi16, _mm256_maskz_loadu_epi16, _mm256_storeu_si256,
     _mm512_loadu_si512, _mm512_loadu_si512 as loadu_in_order, _mm512_mask_loadu_epi32,
-    _mm512_mask_loadu_epi64, _mm512_storeu_si512,
+    _mm512_mask_loadu_epi64, _mm512_storeu_si512, _mm512_storeu_si512 as _mm512_stream_si512,
 };
 
 /// NaN is not looked for, since no function loses it.
@@ -142,6 +142,8 @@ quarters! { |a, b|
     _mm512_sub_ps = ps!(vsubq_f32(a, b));
     _mm512_add_pd = pd!(vaddq_f64(a, b));
     _mm512_sub_pd = pd!(vsubq_f64(a, b));
+    _mm512_mul_ps = ps!(vmulq_f32(a, b));
+    _mm512_mul_pd = pd!(vmulq_f64(a, b));
     // These return NaN if an operand is NaN.
     most_ps = ps!(vmaxq_f32(a, b));
     least_ps = ps!(vminq_f32(a, b));
@@ -538,6 +540,9 @@ wide! {
 
     /// Does nothing: whether fetching ahead helps was not measured on such CPUs.
     pub(super) fn _mm_prefetch<const HINT: i32>(_from: *const i8) {}
+
+    /// Does nothing: there are no stores that it would wait for.
+    pub(super) fn _mm_sfence() {}
 }
 
 quarters! { |a, b|
