@@ -36,6 +36,7 @@ pub mod fused;
 mod kernel;
 mod level;
 pub mod norms;
+mod pages;
 mod pieces;
 mod plan;
 mod pool;

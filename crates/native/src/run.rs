@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Rows, TOGETHER, Waiting};
 use crate::level::{Level, on_level};
+use crate::pages::prefer_huge;
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
@@ -105,6 +106,7 @@ fn write_all<T: Element, F: Fold<T>>(
     if F::PLACES && reduced.count > F::MOST_PLACES {
         return Err(Error::TooManyPlaces(reduced.count));
     }
+    prefer_huge(out.as_mut_ptr().cast(), size_of_val(out));
     let plan = Plan::of::<T, F>(&reduced.axes);
     let level = Level::detect();
     let run = Run {

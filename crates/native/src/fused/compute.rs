@@ -57,8 +57,9 @@ impl Run<'_> {
             (Action::Input(input), Some(from), _) => {
                 buffers.elsewhere[step.out] = self.lies_in_input(input, from, place);
                 if !step.is_kept && shape.len >= LEAST_AHEAD {
-                    let by = if buffers.ahead_by == 0 { shape.len } else { buffers.ahead_by };
-                    buffers.ahead = [buffers.ahead[1], self.ahead(input, from, place, by)];
+                    let by = buffers.ahead_by.map(|by| if by == 0 { shape.len } else { by });
+                    let next = by.map_or(Ahead::NONE, |by| self.ahead(input, from, place, by));
+                    buffers.ahead = [buffers.ahead[1], next];
                 }
                 if buffers.elsewhere[step.out].is_none() {
                     let out = buffers.rooms[step.out].first_mut(shape.len);

@@ -73,6 +73,19 @@ impl Start {
     }
 }
 
+impl Start {
+    /// The place of the first byte.
+    pub(super) fn place(self) -> *mut u8 {
+        match self {
+            Self::F32(start) => start.cast(),
+            Self::F64(start) => start.cast(),
+            Self::Bf16(start) => start.cast(),
+            Self::F16(start) => start.cast(),
+            Self::Bool(start) => start.cast(),
+        }
+    }
+}
+
 /// Writes a tile's elements of an output from `start` on, in these loops, past the caches if there is
 /// a function for that.
 ///

@@ -46,8 +46,8 @@ pub(super) struct Buffers<R> {
     pub(super) elsewhere: Vec<Option<*const R>>,
     /// What a tile to come probably has of the last two operands.
     pub(super) ahead: [Ahead; 2],
-    /// How far that lies from a tile's own elements; 0 if behind them.
-    pub(super) ahead_by: usize,
+    /// How far that lies from a tile's own elements, 0 if behind them; `None` if it is at hand anyway.
+    pub(super) ahead_by: Option<usize>,
 }
 
 // SAFETY: a place is that of an operand or an output of a run, which any of its threads may read. The
@@ -57,7 +57,12 @@ unsafe impl<R: Send> Send for Buffers<R> {}
 impl<R: Real> Buffers<R> {
     pub(super) fn new(plan: &Plan) -> Self {
         let rooms = (0..plan.buffers).map(|_| Room::new(plan.capacity)).collect();
-        Self { rooms, elsewhere: vec![None; plan.buffers], ahead: [Ahead::NONE; 2], ahead_by: 0 }
+        Self {
+            rooms,
+            elsewhere: vec![None; plan.buffers],
+            ahead: [Ahead::NONE; 2],
+            ahead_by: Some(0),
+        }
     }
 
     /// The first elements of a value.

@@ -15,6 +15,7 @@ use super::steps::Pass;
 use super::total::Accumulators;
 use crate::error::Error;
 use crate::level::Level;
+use crate::pages::prefer_huge;
 use crate::pool::{Pool, run_once};
 use crate::run::share;
 use crate::vectors::{Stream, stream};
@@ -46,6 +47,9 @@ pub(super) unsafe fn run(
     if program.dims.contains(&0) {
         // SAFETY: as the caller promises.
         return unsafe { run_empty(program, outputs, pool) };
+    }
+    for (number, start) in outputs.iter().enumerate() {
+        prefer_huge(start.place(), bytes_of(program, number));
     }
     let is_wide = program.is_wide
         || operands.iter().any(Operand::is_f64)
@@ -123,16 +127,19 @@ where
 
 /// The bytes of all arrays of a program together.
 fn bytes(program: &Program, operands: &[Operand<'_>]) -> usize {
-    let elements = |lens: &mut dyn Iterator<Item = usize>| lens.fold(1usize, usize::saturating_mul);
     let read = operands.iter().map(|operand| {
         let dims = operand.dims().iter().zip(operand.strides());
-        let len = elements(&mut dims.filter(|(_, stride)| **stride != 0).map(|(dim, _)| *dim));
-        len.saturating_mul(operand.kind().size())
+        let own = dims.filter(|(_, stride)| **stride != 0);
+        own.fold(operand.kind().size(), |bytes, (dim, _)| bytes.saturating_mul(*dim))
     });
-    let written = program.outputs.iter().enumerate().map(|(number, output)| {
-        elements(&mut program.dims_of(number).into_iter()).saturating_mul(output.kind.size())
-    });
+    let written = (0..program.outputs.len()).map(|output| bytes_of(program, output));
     read.chain(written).fold(0, usize::saturating_add)
+}
+
+/// The bytes of an output.
+fn bytes_of(program: &Program, output: usize) -> usize {
+    let size = program.outputs.get(output).map_or(0, |output| output.kind.size());
+    program.dims_of(output).into_iter().fold(size, usize::saturating_mul)
 }
 
 /// Computes the outputs that need reductions over all slabs, which are operands now.
@@ -295,10 +302,12 @@ impl Run<'_> {
         for &end in &pass.ends {
             scratch.memory.accumulators[end].clear();
         }
-        // Passes behind the first one find a small slab in a cache, and fetch the next one.
+        // Passes behind the first one find the slab in a cache, and fetch the next one if it is small.
         let slab = self.plan.slab();
-        let is_held = number > 0 && slab <= MOST_HELD;
-        scratch.memory.buffers.ahead_by = if is_held { slab } else { 0 };
+        scratch.memory.buffers.ahead_by = match number {
+            0 => Some(0),
+            _ => Some(slab).filter(|&slab| slab <= MOST_HELD),
+        };
         self.tiles(number, (unit, 0..tiles), scratch, None);
         let Memory { accumulators, pending, results, .. } = &mut scratch.memory;
         for &end in &pass.ends {

@@ -70,6 +70,7 @@ wide! {
     unsafe fn rows<T: Chained, const ROWS: u8>(chain: &Chain<T>) {
         let len = chain.len;
         let mut ahead = chain.ahead.map(|ahead| ahead.from);
+        let fetches = chain.ahead[1].bytes > 0;
         // SAFETY: the caller promises the level and the elements.
         unsafe {
             let mut all = chain.operands.map(|(from, _)| from);
@@ -104,10 +105,12 @@ wide! {
                 }
                 while at + T::COUNT <= len {
                     let computed = vector(at);
-                    arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(ahead[0]);
-                    arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(ahead[1]);
-                    ahead[0] = ahead[0].wrapping_add(chain.ahead[0].bytes * T::COUNT);
-                    ahead[1] = ahead[1].wrapping_add(chain.ahead[1].bytes * T::COUNT);
+                    if fetches {
+                        arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(ahead[0]);
+                        arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(ahead[1]);
+                        ahead[0] = ahead[0].wrapping_add(chain.ahead[0].bytes * T::COUNT);
+                        ahead[1] = ahead[1].wrapping_add(chain.ahead[1].bytes * T::COUNT);
+                    }
                     if chain.past {
                         arch::_mm512_stream_si512(out.add(at).cast(), computed);
                     } else {

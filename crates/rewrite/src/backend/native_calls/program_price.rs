@@ -2,23 +2,41 @@
 //!
 //! XLA:CPU reads an array once for each reduction or two that depend on each other, and a call reads
 //! it once if a slab, such as a row, stays in a cache. So a call pays where arrays are larger than the
-//! caches and a program has many reductions. One kind does on every run of the measurements: the
-//! gradient of a norm of rows together with those of its parameters. Forward norms, softmax and
-//! gradients with fewer reductions took 0.5 to 1.5 times as long as XLA:CPU's form, and are left alone.
+//! caches and a program has many reductions. One kind does on every run of the measurements
+//! (`benches/native_programs.py`), whether the system gives memory in huge pages or in small ones: the
+//! gradient of a norm of rows together with that of its scale, which adds up along columns what is made
+//! of the sums of rows. Without a scale, and for softmax and forward norms, a call took 0.6 to 4 times as
+//! long as XLA:CPU's form does in huge pages: those are left alone.
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 
 use super::price::Price;
 use crate::analysis::iteration::Region;
 
-/// The lengths of rows that were measured.
-const ROWS: [usize; 2] = [16, 1024];
-/// The fewest reductions along rows, on which others depend.
-const LEAST_REDUCTIONS: usize = 4;
+/// The shortest rows that were measured.
+const LEAST_ROW: usize = 16;
 
-/// The nanoseconds per element of what is compiled and of the call, for arrays that together have at
-/// least so many bytes: two threads of an AMD EPYC with 32 MB of third cache, jaxlib 0.12.0.1.
-const TIMES: [(f64, [f64; 2]); 2] = [(100_000_000.0, [2.9, 1.9]), (48_000_000.0, [1.5, 1.2])];
+/// The times of programs of a kind: two threads of an AMD EPYC with 32 MB of third cache, jaxlib
+/// 0.12.0.1, memory in huge pages, which favours what is compiled.
+struct Kind {
+    /// The fewest reductions along rows.
+    reductions: usize,
+    /// The longest rows.
+    row: usize,
+    /// The fewest bytes that whole arrays take together.
+    bytes: f64,
+    /// The nanoseconds per element of what is compiled and of the call.
+    times: [f64; 2],
+}
+
+/// A program is of the first kind that it fits: two reductions along rows are those of an RMS norm.
+const KINDS: [Kind; 4] = [
+    Kind { reductions: 4, row: 1024, bytes: 100_000_000.0, times: [1.86, 1.3] },
+    Kind { reductions: 4, row: 1024, bytes: 48_000_000.0, times: [1.7, 1.2] },
+    Kind { reductions: 2, row: 1024, bytes: 190_000_000.0, times: [1.37, 1.14] },
+    Kind { reductions: 2, row: 128, bytes: 48_000_000.0, times: [1.08, 0.8] },
+];
 
 /// The fewest elements of a space for which there is a price.
 const LEAST_ELEMENTS: i64 = 1 << 20;
@@ -31,36 +49,76 @@ pub(super) fn may_pay(module: &Module, reduce: InstId) -> bool {
 
 /// Returns the price of a region; `None` if nothing is known of such ones.
 pub(super) fn price(module: &Module, region: &Region) -> Option<Price> {
+    let Reductions { rows, row, adds_up_columns } = Reductions::of(module, region)?;
     let rank = region.space.len();
     let is_whole = |id: &&InstId| region.along.get(*id).is_some_and(|along| along.len() == rank);
-    let (mut rows, mut columns, mut row) = (0, 0, None);
-    for &id in &region.members {
-        if !matches!(module.op(id), Op::Reduce(_)) {
-            continue;
-        }
-        let array = region.along.get(module.operands(id).first()?)?;
-        let kept = region.along.get(&id)?;
-        let outer = kept.iter().enumerate().all(|(place, &dim)| place == dim);
-        let inner = kept.iter().rev().enumerate().all(|(place, &dim)| place + dim + 1 == rank);
-        if array.len() == rank && outer && !kept.is_empty() {
-            rows += 1;
-            let len: usize = region.space.iter().skip(kept.len()).product();
-            if *row.get_or_insert(len) != len {
-                return None;
-            }
-        } else if array.len() == rank && inner && !kept.is_empty() {
-            columns += 1;
-        }
-    }
     let read = region.inputs.iter().filter(is_whole).count();
     let written = region.outputs.iter().filter(is_whole).count();
-    let is_gradient = rows >= LEAST_REDUCTIONS && columns > 0 && read >= 2 && written == 1;
-    if !is_gradient || !row.is_some_and(|row| (ROWS[0]..=ROWS[1]).contains(&row)) {
+    if !adds_up_columns || read < 2 || written != 1 || row < LEAST_ROW {
         return None;
     }
     let elements = region.space.iter().map(|&dim| dim as f64).product::<f64>();
     let bytes = elements * 4.0 * (read + written) as f64;
-    let times = TIMES.iter().find(|(least, _)| bytes >= *least)?.1;
-    let [compiled, native] = times.map(|time| time * elements / 1e3);
+    let mut kinds = KINDS.iter();
+    let kind = kinds.find(|k| rows >= k.reductions && row <= k.row && bytes >= k.bytes)?;
+    let [compiled, native] = kind.times.map(|time| time * elements / 1e3);
     Some(Price { compiled, native })
+}
+
+/// The reductions of whole arrays in a region without exponentials.
+struct Reductions {
+    /// How many are along rows of `row` elements.
+    rows: usize,
+    row: usize,
+    /// Whether one is along columns of what is made of the results of others.
+    adds_up_columns: bool,
+}
+
+impl Reductions {
+    /// Returns those of a region, if all rows have the same length.
+    fn of(module: &Module, region: &Region) -> Option<Self> {
+        let rank = region.space.len();
+        let (mut rows, mut row, mut columns) = (FxHashSet::default(), None, Vec::new());
+        for &id in &region.members {
+            if matches!(module.op(id), Op::Exp(_)) {
+                return None;
+            }
+            if !matches!(module.op(id), Op::Reduce(_)) {
+                continue;
+            }
+            let &array = module.operands(id).first()?;
+            let kept = region.along.get(&id)?;
+            let outer = kept.iter().enumerate().all(|(place, &dim)| place == dim);
+            let inner = kept.iter().rev().enumerate().all(|(place, &dim)| place + dim + 1 == rank);
+            let is_whole = region.along.get(&array)?.len() == rank && !kept.is_empty();
+            if is_whole && outer {
+                rows.insert(id);
+                let len: usize = region.space.iter().skip(kept.len()).product();
+                if *row.get_or_insert(len) != len {
+                    return None;
+                }
+            } else if is_whole && inner {
+                columns.push(array);
+            }
+        }
+        let made = made_of(module, region, &rows);
+        let adds_up_columns = columns.iter().any(|array| made.contains(array));
+        Some(Self { rows: rows.len(), row: row?, adds_up_columns })
+    }
+}
+
+/// The members of a region that need some of the values.
+fn made_of(module: &Module, region: &Region, values: &FxHashSet<InstId>) -> FxHashSet<InstId> {
+    let mut made = values.clone();
+    loop {
+        let before = made.len();
+        for &id in &region.members {
+            if module.operands(id).iter().any(|operand| made.contains(operand)) {
+                made.insert(id);
+            }
+        }
+        if made.len() == before {
+            return made;
+        }
+    }
 }
