@@ -40,7 +40,7 @@ versions *args:
 miri:
     cargo +nightly miri test -p tilewright-native --test fused --test norms
     RUSTFLAGS='-C target-feature=+avx2,+fma,+bmi2,+f16c' \
-        cargo +nightly miri test -p tilewright-native --lib vectors
+        cargo +nightly miri test -p tilewright-native --lib -- vectors chain
 
 # The native kernels' tests with a sanitizer (nightly Rust with rust-src): just sanitize thread
 sanitize kind:

@@ -202,12 +202,13 @@ mod tests {
     use crate::vectors::Ahead;
 
     /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
-    /// the caches or not; also where rows begin between two lines of a cache.
+    /// the caches or not; also where rows begin between two lines of a cache. Miri knows no stores past
+    /// the caches.
     #[test]
     fn what_is_missing_changes_nothing() {
         let special = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
         let kinds = [[Along::One, Along::All], [Along::Rows, Along::Row]];
-        let few = if cfg!(miri) { 7 } else { 1 };
+        let few = if cfg!(miri) { 331 } else { 1 };
         let cases = (0..32u8).flat_map(|present| (0..32u8).map(move |rows| (present, rows)));
         for ((present, rows), [narrow, wide]) in
             cases.step_by(few).flat_map(|case| kinds.map(|kinds| (case, kinds)))
@@ -215,7 +216,7 @@ mod tests {
             for (&level, len, is_past) in Level::all()
                 .iter()
                 .flat_map(|level| [3, 16, 37, 272].map(|len| (level, len)))
-                .flat_map(|(level, len)| [(level, len, false), (level, len, true)])
+                .flat_map(|(level, len)| [(level, len, false), (level, len, !cfg!(miri))])
             {
                 let x: Vec<f32> = special.into_iter().cycle().take(3 * len).collect();
                 let data: [Vec<f32>; CHAINED] = [0.5, -3.0, 0.1, -7.0, 1e-3]

@@ -57,7 +57,7 @@ wide! {
 
     /// Writes `count` lanes from that of number `first` on.
     unsafe fn store_part<T: Chained>(lanes: __m512i, first: usize, to: *mut T, count: usize) {
-        let mut room = MaybeUninit::<[u8; 64]>::uninit();
+        let mut room = MaybeUninit::<[T; 16]>::uninit();
         let room = room.as_mut_ptr().cast::<T>();
         // SAFETY: the caller promises the elements; the room has all lanes.
         unsafe {
