@@ -7,6 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::program::Binary;
 use super::real::Real;
+use super::room::LINE;
 use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::Operand;
 use crate::level::Level;
@@ -75,7 +76,7 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
         }
         pass.steps = left.into_iter().flatten().collect();
         for step in &mut pass.steps {
-            // The step that stores it is a user.
+            // `uses` counts the step that stores the value.
             step.is_only_stored = step.stored.is_some() && uses.get(step.out) == Some(&1);
         }
     }
@@ -151,7 +152,7 @@ pub(super) fn run<R: Real>(
     let RunChain { x, operands, row, out } = &chain;
     let rows = out.len() / row;
     let has_all = x.len() >= out.len() && operands.iter().all(|one| one.has_all(rows, *row));
-    let fills_vector = *row * size_of::<R>() >= 64;
+    let fills_vector = *row * size_of::<R>() >= LINE;
     let vectors = vectors::chains_of::<R>(level).filter(|_| has_all && fills_vector);
     let Some(vectors) = vectors else { return chain.run() };
     let has_rows = |set: u8, (number, operand): (usize, &Operand<'_, R>)| {
@@ -174,8 +175,7 @@ pub(super) fn run<R: Real>(
 
 /// Checks whether rows fill most lines of a cache that they lie in.
 fn fills_lines<R>(out: &[R], row: usize) -> bool {
-    /// The bytes of a line, and of rows that need not begin at lines.
-    const LINE: usize = 64;
+    /// The bytes of rows that need not begin at lines.
     const LONG: usize = 1024;
     let bytes = row * size_of::<R>();
     bytes >= LONG || bytes.is_multiple_of(LINE) && out.as_ptr().align_offset(LINE) == 0

@@ -85,7 +85,7 @@ impl Run<'_> {
             (Some(output), Some(to)) => self.lies_in_output(output, to, place),
             _ => None,
         };
-        // What others read later goes into the caches.
+        // A value that later steps read goes into the caches.
         let is_chain = matches!(step.action, Action::Chain(_));
         let is_past = self.past.is_some() && step.is_only_stored && is_chain;
         if let Some(at) = output.filter(|_| self.past.is_none() || is_past) {

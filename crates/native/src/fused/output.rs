@@ -7,6 +7,7 @@ use half::{bf16, f16};
 
 use super::program::{Kind, Output, Values, ValuesMut};
 use super::real::{Real, Stored};
+use super::room::LINE;
 use super::tile::Store;
 use super::walk::Loops;
 use crate::level::{Level, on_level};
@@ -117,8 +118,7 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
 
 /// Runs of at least so many bytes are written past the caches.
 const LEAST_STREAMED: usize = 1024;
-/// The bytes of a line of a cache, and those that are converted at a time.
-const LINE: usize = 64;
+/// The bytes that are converted at a time.
 const CONVERTED: usize = 2048;
 
 /// Room for elements that are converted.

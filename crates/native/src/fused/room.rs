@@ -5,7 +5,7 @@ use super::real::Real;
 use crate::vectors::Ahead;
 
 /// The bytes of a cache line.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Room for a value. It begins where a cache line does: vectors that lie in two lines take twice as
 /// long.
@@ -44,9 +44,9 @@ pub(super) struct Buffers<R> {
     pub(super) rooms: Vec<Room<R>>,
     /// For each buffer the place of its value, if that is not its room.
     pub(super) elsewhere: Vec<Option<*const R>>,
-    /// What a tile to come probably has of the last two operands.
+    /// The elements of the last two operands that a tile to come probably reads.
     pub(super) ahead: [Ahead; 2],
-    /// How far that lies from a tile's own elements, 0 if behind them; `None` if it is at hand anyway.
+    /// How far these lie from a tile's own elements, 0 if behind them; `None` if a cache has them.
     pub(super) ahead_by: Option<usize>,
 }
 
