@@ -5,28 +5,53 @@ use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::program::Binary;
-use super::real::Real;
+use super::program::{Binary, Unary};
+use super::real::{Real, fused_in_f64};
 use super::room::LINE;
 use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::Operand;
 use crate::level::Level;
-use crate::vectors::{self, Ahead, CHAINED};
+use crate::vectors::{self, Ahead, CHAINED, Form};
 
-/// Which of its arguments each operand of a chain, see [`vectors::Chain`], is; 0 if the chain lacks it.
+/// A chain of ops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Chain([u8; CHAINED]);
+pub(super) struct Chain {
+    form: Form,
+    /// Which of its arguments each operand is; 0 if the chain lacks it.
+    operands: [u8; CHAINED],
+}
 
 impl Chain {
-    /// The number of the operand that an op adds to the end.
-    fn next(self, op: Binary) -> Option<usize> {
-        let free = self.0.iter().rposition(|&arg| arg != 0).map_or(0, |last| last + 1);
-        match op {
-            Binary::Subtract if free <= 1 => Some(free),
-            Binary::Multiply if free <= 3 => Some(free.max(2)),
-            Binary::Add if free <= 4 => Some(4),
-            _ => None,
-        }
+    /// The chain with one more op at the end, whose operand is the argument `number`.
+    fn with(mut self, op: Binary, number: usize) -> Option<Self> {
+        let free = self.free();
+        let place = match (self.form, op) {
+            (Form::Product | Form::Quotient, Binary::Subtract) if free <= 1 => free,
+            (Form::Product | Form::Quotient, Binary::Multiply) if free <= 3 => free.max(2),
+            (Form::Product, Binary::Divide) if free <= 2 => {
+                self.form = Form::Quotient;
+                2
+            }
+            (Form::Product | Form::Quotient, Binary::Add) if free <= 4 => 4,
+            _ => return None,
+        };
+        self.operands[place] = u8::try_from(number).ok()?;
+        Some(self)
+    }
+
+    /// The chain with the exponential at the end.
+    fn exponential(self) -> Option<Self> {
+        let can = self.form == Form::Product && self.free() <= 1;
+        can.then_some(Self { form: Form::Exponential, ..self })
+    }
+
+    /// The number of the operand behind the last one that the chain has.
+    fn free(self) -> usize {
+        self.operands.iter().rposition(|&arg| arg != 0).map_or(0, |last| last + 1)
+    }
+
+    pub(super) fn form(self) -> Form {
+        self.form
     }
 
     /// The operands. Those that are missing change nothing.
@@ -36,7 +61,7 @@ impl Chain {
         missing: &'a [R; CHAINED],
     ) -> [Operand<'a, R>; CHAINED] {
         let mut operands = missing.each_ref().map(Operand::one);
-        for (operand, &number) in operands.iter_mut().zip(&self.0) {
+        for (operand, &number) in operands.iter_mut().zip(&self.operands) {
             if number != 0 {
                 *operand = arg(usize::from(number));
             }
@@ -45,8 +70,8 @@ impl Chain {
     }
 }
 
-/// Operands that change no number: two are subtracted, two multiply, one is added. A negative zero
-/// stays one only if a negative zero is added.
+/// Operands that change no number: two are subtracted, two multiply (or one divides), one is added. A
+/// negative zero stays one only if a negative zero is added.
 pub(super) fn missing<R: Real>() -> [R; CHAINED] {
     [R::ZERO, R::ZERO, R::ONE, R::ONE, -R::ZERO]
 }
@@ -69,6 +94,8 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
             let longer = before.find_map(|at| Some((at, lengthened(left[at].as_ref()?, &step)?)));
             if let Some((at, chain)) = longer {
                 left[at] = None;
+                step = chain;
+            } else if let Some(chain) = alone(&step) {
                 step = chain;
             }
             maker.insert(step.out, left.len());
@@ -93,28 +120,42 @@ fn lengthened(before: &Step, step: &Step) -> Option<Step> {
         _ if before.row == step.row => step.row,
         _ => return None,
     };
-    let (mut chain, mut args) = chain_of(before)?;
-    let Action::Binary(op) = step.action else { return None };
-    let operand = other(step, before.out)?;
-    let slot = chain.next(op)?;
-    chain.0[slot] = u8::try_from(args.len()).ok()?;
-    args.push(operand);
+    let (chain, mut args) = chain_of(before)?;
+    let chain = match step.action {
+        Action::Unary(Unary::Exp) => chain.exponential()?,
+        Action::Binary(op) => {
+            let number = args.len();
+            args.push(other(step, before.out)?);
+            chain.with(op, number)?
+        }
+        _ => return None,
+    };
     Some(Step { action: Action::Chain(chain), args, row, ..step.clone() })
+}
+
+/// Returns a step as a chain of its own, if that is faster: it has an op that vectors compute better, or
+/// may write past the caches.
+fn alone(step: &Step) -> Option<Step> {
+    let (chain, args) = chain_of(step).filter(|_| !step.is_kept)?;
+    let gains = chain.form != Form::Product || step.stored.is_some();
+    gains.then(|| Step { action: Action::Chain(chain), args, ..step.clone() })
 }
 
 /// A step as a chain: the chain and its arguments.
 fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
     let op = match step.action {
         Action::Chain(chain) => return Some((chain, step.args.clone())),
+        Action::Unary(Unary::Exp) => {
+            return Some((Chain::default().exponential()?, step.args.clone()));
+        }
         Action::Binary(op) => op,
         _ => return None,
     };
     let &[a, b] = step.args.as_slice() else { return None };
-    let mut chain = Chain::default();
-    chain.0[chain.next(op)?] = 1;
+    let chain = Chain::default().with(op, 1)?;
     if a.along == Along::All {
         Some((chain, smallvec![a, b]))
-    } else if b.along == Along::All && op != Binary::Subtract {
+    } else if b.along == Along::All && !matches!(op, Binary::Subtract | Binary::Divide) {
         Some((chain, smallvec![b, a]))
     } else {
         None
@@ -136,6 +177,7 @@ fn other(step: &Step, value: usize) -> Option<Arg> {
 
 /// A chain for each element of a tile.
 pub(super) struct RunChain<'a, R> {
+    pub(super) form: Form,
     pub(super) x: &'a [R],
     pub(super) operands: [Operand<'a, R>; CHAINED],
     /// The elements of a row.
@@ -149,16 +191,17 @@ pub(super) fn run<R: Real>(
     chain: RunChain<'_, R>,
     (is_past, ahead): (bool, [Ahead; 2]),
 ) {
-    let RunChain { x, operands, row, out } = &chain;
+    let RunChain { form, x, operands, row, out } = &chain;
     let rows = out.len() / row;
     let has_all = x.len() >= out.len() && operands.iter().all(|one| one.has_all(rows, *row));
     let fills_vector = *row * size_of::<R>() >= LINE;
-    let vectors = vectors::chains_of::<R>(level).filter(|_| has_all && fills_vector);
+    let vectors = vectors::chains_of::<R>(level, *form).filter(|_| has_all && fills_vector);
     let Some(vectors) = vectors else { return chain.run() };
     let has_rows = |set: u8, (number, operand): (usize, &Operand<'_, R>)| {
         set | u8::from(operand.has_rows()) << number
     };
     let chain = vectors::Chain {
+        form: *form,
         x: x.as_ptr(),
         operands: operands.each_ref().map(Operand::place),
         has_rows: operands.iter().enumerate().fold(0, has_rows),
@@ -184,11 +227,15 @@ fn fills_lines<R>(out: &[R], row: usize) -> bool {
 impl<R: Real> RunChain<'_, R> {
     /// Computes all elements without vectors.
     fn run(self) {
-        let Self { x, operands, row, out } = self;
+        let Self { form, x, operands, row, out } = self;
         for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
             for (i, (x, out)) in x.iter().zip(out).enumerate() {
                 let [a, b, c, d, e] = operands.each_ref().map(|one| one.at(number, i));
-                *out = ((*x - a) - b) * c * d + e;
+                *out = match form {
+                    Form::Product => ((*x - a) - b) * c * d + e,
+                    Form::Quotient => ((*x - a) - b) / c * d + e,
+                    Form::Exponential => (*x - a).exp(fused_in_f64),
+                };
             }
         }
     }
@@ -196,10 +243,22 @@ impl<R: Real> RunChain<'_, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHAINED, Operand, RunChain, missing, run};
+    use super::{CHAINED, Form, Operand, Real, RunChain, missing, run};
     use crate::fused::steps::Along;
     use crate::level::Level;
     use crate::vectors::Ahead;
+
+    /// What a chain makes of an element, one op after the other.
+    fn expected(form: Form, x: f32, operand: impl Fn(usize) -> Option<f32>) -> f32 {
+        let ops = (0..CHAINED).filter_map(|number| Some((number, operand(number)?)));
+        let x = ops.fold(x, |x, (number, other)| match (number, form) {
+            (0 | 1, _) => x - other,
+            (2, Form::Quotient) => x / other,
+            (2 | 3, _) => x * other,
+            _ => x + other,
+        });
+        if form == Form::Exponential { Real::exp(x, f32::mul_add) } else { x }
+    }
 
     /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
     /// the caches or not; also where rows begin between two lines of a cache. Miri knows no stores past
@@ -213,16 +272,18 @@ mod tests {
         for ((present, rows), [narrow, wide]) in
             cases.step_by(few).flat_map(|case| kinds.map(|kinds| (case, kinds)))
         {
-            for (&level, len, is_past) in Level::all()
-                .iter()
-                .flat_map(|level| [3, 16, 37, 272].map(|len| (level, len)))
-                .flat_map(|(level, len)| [(level, len, false), (level, len, !cfg!(miri))])
+            let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
+            let is_present = |number: usize| present >> number & 1 == 1;
+            let forms = [Form::Product, Form::Quotient, Form::Exponential];
+            let forms = forms.into_iter().take(if present <= 1 { 3 } else { 2 });
+            for (form, &level, len, is_past) in forms
+                .flat_map(|form| Level::all().iter().map(move |level| (form, level)))
+                .flat_map(|(form, level)| [3, 16, 37, 272].map(|len| (form, level, len)))
+                .flat_map(|(f, level, len)| [(f, level, len, false), (f, level, len, !cfg!(miri))])
             {
                 let x: Vec<f32> = special.into_iter().cycle().take(3 * len).collect();
                 let data: [Vec<f32>; CHAINED] = [0.5, -3.0, 0.1, -7.0, 1e-3]
                     .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
-                let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
-                let is_present = |number: usize| present >> number & 1 == 1;
                 let nothing = missing::<f32>();
                 let mut operands = nothing.each_ref().map(Operand::one);
                 for (number, operand) in operands.iter_mut().enumerate() {
@@ -231,27 +292,41 @@ mod tests {
                     }
                 }
                 let mut out = vec![0.0; x.len()];
-                let chain = RunChain { x: &x, operands, row: len, out: &mut out };
+                let chain = RunChain { form, x: &x, operands, row: len, out: &mut out };
                 run(level, chain, (is_past, [Ahead::NONE; 2]));
                 for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
-                    let mut expected = x;
-                    for number in (0..CHAINED).filter(|&number| is_present(number)) {
-                        let at = match along(number) {
-                            Along::All => n,
-                            Along::Row => n % len,
-                            Along::Rows => n / len,
-                            Along::One => 0,
-                        };
-                        let other = data[number][at];
-                        expected = match number {
-                            0 | 1 => expected - other,
-                            2 | 3 => expected * other,
-                            _ => expected + other,
-                        };
-                    }
-                    let same = y.to_bits() == expected.to_bits() || y.is_nan() && expected.is_nan();
-                    assert!(same, "{x} becomes {y}, not {expected}: {present:b}, {rows:b}, {len}");
+                    let at = |number: usize| match along(number) {
+                        Along::All => n,
+                        Along::Row => n % len,
+                        Along::Rows => n / len,
+                        Along::One => 0,
+                    };
+                    let other = |number: usize| is_present(number).then(|| data[number][at(number)]);
+                    let wanted = expected(form, x, other);
+                    let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();
+                    assert!(same, "{x} becomes {y}, not {wanted}: {form:?}, {present:b}, {rows:b}");
                 }
+            }
+        }
+    }
+
+    /// The exponential in vectors has the bits of that without.
+    #[test]
+    fn exponentials_are_alike() {
+        let count = if cfg!(miri) { 64 } else { 1 << 16 };
+        let x: Vec<f32> =
+            (0..count).map(|n: u32| f32::from_bits(n.wrapping_mul(u32::MAX / count))).collect();
+        let nothing = missing::<f32>();
+        for &level in Level::all() {
+            let mut out = vec![0.0; x.len()];
+            let operands = nothing.each_ref().map(Operand::one);
+            let form = Form::Exponential;
+            let chain = RunChain { form, x: &x, operands, row: x.len(), out: &mut out };
+            run(level, chain, (false, [Ahead::NONE; 2]));
+            for (&x, &y) in x.iter().zip(&out) {
+                let wanted = Real::exp(x, f32::mul_add);
+                let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();
+                assert!(same, "exp({x}) is {y}, not {wanted}");
             }
         }
     }

@@ -167,7 +167,7 @@ impl Run<'_> {
                 }
                 on_level(level, Expand { a, loops: &from.loops, out });
             }
-            Action::Unary(op) => on_level(level, Apply { op, a: all(0), out }),
+            Action::Unary(op) => on_level(level, Apply { op, a: all(0), out, level }),
             Action::Binary(op) => {
                 let (a, b) = (operand(0), operand(1));
                 on_level(level, Combine { op, a, b, row, out });
@@ -176,7 +176,8 @@ impl Run<'_> {
                 let missing = chain::missing();
                 let operands = chain.operands(operand, &missing);
                 let how = (is_past, buffers.ahead);
-                chain::run(level, RunChain { x: all(0), operands, row, out }, how);
+                let form = chain.form();
+                chain::run(level, RunChain { form, x: all(0), operands, row, out }, how);
             }
             Action::Select => {
                 let (condition, on_true, on_false) = (all(0), all(1), all(2));

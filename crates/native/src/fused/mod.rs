@@ -31,6 +31,8 @@ mod tile;
 mod total;
 mod walk;
 
+pub(crate) use real::exponential;
+
 pub use program::{
     Binary, Id, Kind, Operand, Output, Program, Reduction, Unary, Values, ValuesMut,
 };

@@ -22,7 +22,8 @@ pub(crate) trait Real:
     fn to_f32(self) -> f32;
     fn abs(self) -> Self;
     fn sqrt(self) -> Self;
-    fn exp(self) -> Self;
+    /// The exponential; `fused` multiplies two numbers, adds a third, and rounds once.
+    fn exp(self, fused: impl Fn(f32, f32, f32) -> f32) -> Self;
     fn ln(self) -> Self;
     fn tanh(self) -> Self;
     fn powf(self, exponent: Self) -> Self;
@@ -58,8 +59,8 @@ macro_rules! real {
                 <$type>::sqrt(self)
             }
             #[inline(always)]
-            fn exp(self) -> Self {
-                $exp(self)
+            fn exp(self, fused: impl Fn(f32, f32, f32) -> f32) -> Self {
+                $exp(self, fused)
             }
             #[inline(always)]
             fn ln(self) -> Self {
@@ -78,35 +79,65 @@ macro_rules! real {
 }
 
 real!(f32, exp_f32);
-real!(f64, f64::exp);
+real!(f64, |x: f64, _| x.exp());
 
-/// The exponential, within 2 units in the last place, without branches, so that loops become
-/// vectors: `x = n ln 2 + r` with a whole `n` and `|r| <= ln 2 / 2`, and a polynomial in `r`. The
-/// coefficients are those of `expf` in the Cephes library.
+/// The exponential, within 1 unit in the last place, without branches, so that loops become vectors:
+/// `e^x = 2^n e^r` with a whole `n` and `|r| <= ln 2 / 2`, and `e^r = 1 + r + r^2 p(r)` with a polynomial
+/// `p`. `fused` multiplies, adds, and rounds once: [`f32::mul_add`] where the CPU has the instruction,
+/// else [`fused_in_f64`]. The vectors of `src/vectors/loops/exp.rs` do the same.
 #[inline(always)]
-#[expect(clippy::excessive_precision, reason = "as published")]
-pub(crate) fn exp_f32(x: f32) -> f32 {
-    /// 1.5 * 2^23: whoever adds it rounds to a whole number, which the low bits then hold.
-    const ROUNDER: f32 = 12_582_912.0;
-    // Beyond these the result is infinite or zero. NaN stays NaN.
-    let x = if x > 89.0 { 89.0 } else { x };
-    let x = if x < -104.0 { -104.0 } else { x };
-    let shifted = x * std::f32::consts::LOG2_E + ROUNDER;
+pub(crate) fn exp_f32(x: f32, fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
+    use exponential::{LEAST, LN_2, MOST, POLYNOMIAL, ROUNDER};
+    // NaN stays NaN.
+    let x = if x > MOST { MOST } else { x };
+    let x = if x < LEAST { LEAST } else { x };
+    let shifted = fused(x, std::f32::consts::LOG2_E, ROUNDER);
     let n = shifted - ROUNDER;
-    // ln 2 in two parts; the first has so few digits that its product with `n` is exact.
-    let r = (x - n * 0.693_359_375) - n * -2.121_944_4e-4;
-    let mut p = 1.987_569_15e-4;
-    p = p * r + 1.398_199_950_7e-3;
-    p = p * r + 8.333_451_907_3e-3;
-    p = p * r + 4.166_579_589_4e-2;
-    p = p * r + 1.666_666_545_9e-1;
-    p = p * r + 5.000_000_120_1e-1;
-    let y = p * (r * r) + r + 1.0;
+    let r = fused(-n, LN_2[0], x);
+    let r = fused(-n, LN_2[1], r);
+    let [a, b, c, d, e] = POLYNOMIAL;
+    let p = fused(fused(fused(fused(e, r, d), r, c), r, b), r, a);
+    let y = fused(p * r, r, r) + 1.0;
     // 2^n in two factors, so that results that are subnormal or near the greatest come out.
     let n = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
     let half = n >> 1;
     let power = |n: i32| f32::from_bits((n.wrapping_add(127) << 23).cast_unsigned());
     y * power(half) * power(n.wrapping_sub(half))
+}
+
+/// The numbers that the exponential is made of.
+pub(crate) mod exponential {
+    /// Beyond these the exponential is infinite or zero.
+    pub(crate) const MOST: f32 = 89.0;
+    pub(crate) const LEAST: f32 = -104.0;
+    /// 1.5 * 2^23: whoever adds it rounds to a whole number, which the low bits then hold.
+    pub(crate) const ROUNDER: f32 = 12_582_912.0;
+    /// The natural logarithm of 2 in two parts.
+    pub(crate) const LN_2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
+    /// The polynomial `p` for which the greatest relative error of `1 + r + r^2 p(r)` where
+    /// `|r| <= ln 2 / 2` is least, 3.1e-9, by the Remez algorithm.
+    pub(crate) const POLYNOMIAL: [f32; 5] =
+        [0.499_999_94, 0.166_665_21, 0.041_668_39, 8.368_717e-3, 1.381_459_9e-3];
+}
+
+/// Returns `a * b + c`, rounded once, without the instruction for it: in `f64` the product is exact, and
+/// the sum is rounded so that its last bit says whether it was exact (to odd).
+#[inline(always)]
+pub(crate) fn fused_in_f64(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    // The part of the sum that was rounded away (Knuth); it is NaN if the sum is not finite.
+    let from_c = sum - product;
+    let rest = (product - (sum - from_c)) + (c - from_c);
+    let bits = sum.to_bits();
+    let is_even = bits & 1 == 0;
+    let inexact = (rest > 0.0) | (rest < 0.0);
+    let toward =
+        if (rest > 0.0) == (sum > 0.0) { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let odd = f64::from_bits(if is_even & inexact { toward } else { bits });
+    #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest")]
+    let rounded = odd as f32;
+    rounded
 }
 
 /// The nearest number of 8 significant bits, ties to even, without branches.
@@ -187,23 +218,48 @@ mod tests {
 
     /// Every exponent, with some significands of each, beside the exponential of `f64`.
     #[test]
-    fn exp_is_within_two_units() {
+    fn exp_is_within_one_unit() {
         let step = if cfg!(miri) { 1 << 22 } else { 4099 };
         for bits in (0..=u32::MAX).step_by(step) {
             let x = f32::from_bits(bits);
-            let (ours, exact) = (exp_f32(x), f64::from(x).exp());
+            let (ours, exact) = (exp_f32(x, f32::mul_add), f64::from(x).exp());
             if x.is_nan() {
-                assert!(ours.is_nan());
+                assert!(ours.is_nan() && exp_f32(x, fused_in_f64).is_nan());
                 continue;
             }
+            assert_eq!(ours.to_bits(), exp_f32(x, fused_in_f64).to_bits(), "{x}");
             #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest")]
             let nearest = exact as f32;
             let apart = i64::from(ours.to_bits()) - i64::from(nearest.to_bits());
-            assert!(apart.abs() <= 2, "exp({x}) is {ours}, not {nearest}");
+            assert!(apart.abs() <= 1, "exp({x}) is {ours}, not {nearest}");
         }
-        assert_eq!(exp_f32(f32::INFINITY), f32::INFINITY);
-        assert_eq!(exp_f32(f32::NEG_INFINITY), 0.0);
-        assert_eq!(exp_f32(0.0), 1.0);
+        let exp = |x| exp_f32(x, f32::mul_add);
+        assert_eq!(exp(f32::INFINITY), f32::INFINITY);
+        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
+        assert_eq!(exp(0.0), 1.0);
+    }
+
+    /// Numbers of all sizes, among them such whose products nearly cancel, or are subnormal.
+    #[test]
+    fn fused_rounds_once() {
+        let special = [0.0, -0.0, 1.0, f32::INFINITY, f32::NAN, f32::MAX, 1e-45, -1.175e-38, 3.0];
+        let count = if cfg!(miri) { 200 } else { 200_000u32 };
+        let drawn = |n: u32| f32::from_bits(n.wrapping_mul(2_654_435_761) ^ n << 7);
+        let mut cases: Vec<[f32; 3]> = (0..count)
+            .map(|n| {
+                let (a, b) = (drawn(3 * n), drawn(3 * n + 1));
+                let near = f32::from_bits((a * b).to_bits().wrapping_add(n % 5).wrapping_sub(2));
+                [[a, b, drawn(3 * n + 2)], [a, b, -near]][n as usize % 2]
+            })
+            .collect();
+        for a in special {
+            cases.extend(special.iter().flat_map(|&b| special.map(|c| [a, b, c])));
+        }
+        for [a, b, c] in cases {
+            let (ours, exact) = (fused_in_f64(a, b, c), a.mul_add(b, c));
+            let same = ours.to_bits() == exact.to_bits() || ours.is_nan() && exact.is_nan();
+            assert!(same, "{a} * {b} + {c} is {exact}, not {ours}");
+        }
     }
 
     /// Numbers of all exponents, ties and NaN round as the library `half` rounds them.

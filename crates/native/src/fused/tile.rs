@@ -7,32 +7,48 @@
 )]
 
 use super::program::{Binary, Unary};
-use super::real::{Real, Stored, narrowed_bf16};
+use super::real::{Real, Stored, fused_in_f64, narrowed_bf16};
 use super::steps::Along;
 use super::walk::Loops;
 use crate::elements::Number;
-use crate::level::Task;
+use crate::level::{Level, Task};
 
 /// An op of one value, for each element.
 pub(super) struct Apply<'a, R> {
     pub(super) op: Unary,
     pub(super) a: &'a [R],
     pub(super) out: &'a mut [R],
+    pub(super) level: Level,
+}
+
+/// Compiles an expression for CPUs that multiply and add in one instruction, and for others.
+macro_rules! with_fused {
+    ($level:expr, $fused:ident => $do:expr) => {
+        if $level == Level::Base {
+            let $fused = fused_in_f64;
+            $do
+        } else {
+            let $fused = f32::mul_add;
+            $do
+        }
+    };
 }
 
 impl<R: Real> Task for Apply<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Self { op, a, out } = self;
+        let Self { op, a, out, level } = self;
         match op {
             Unary::Negate => map(a, out, |x| -x),
             Unary::Abs => map(a, out, R::abs),
-            Unary::Exp => map(a, out, R::exp),
+            Unary::Exp => with_fused!(level, fused => map(a, out, |x| x.exp(fused))),
             Unary::Log => map(a, out, R::ln),
             Unary::Sqrt => map(a, out, R::sqrt),
             Unary::Rsqrt => map(a, out, |x| R::ONE / x.sqrt()),
             Unary::Tanh => map(a, out, R::tanh),
-            Unary::Logistic => map(a, out, |x| R::ONE / (R::ONE + (-x).exp())),
+            Unary::Logistic => with_fused!(level, fused => {
+                map(a, out, |x| R::ONE / (R::ONE + (-x).exp(fused)));
+            }),
             Unary::Not => map(a, out, |x| truth(x == R::ZERO)),
             Unary::ToF32 => map(a, out, |x| R::from_f32(x.to_f32())),
             Unary::ToBf16 => map(a, out, |x| R::from_f32(narrowed_bf16(x.to_f32()).widen())),

@@ -87,6 +87,10 @@ mod arch {
         fn nan_or_pd(x: __m512d, other: __m512d) -> __m512d {
             _mm512_mask_mov_pd(other, _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x), x)
         }
+        /// Returns `a` times 2 to the power of the whole number `n`, rounded once.
+        pub(super) fn times_power_of_two(a: __m512, n: __m512) -> __m512 {
+            _mm512_scalef_ps(a, n)
+        }
         /// Moves `ROWS` rows of `len` lanes at the beginning of a vector each to an equal part of it;
         /// the lanes behind are those of `others`.
         pub(super) fn spread_epi32<const ROWS: usize>(

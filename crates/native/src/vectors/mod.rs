@@ -9,6 +9,8 @@ mod narrow;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
+use std::any::TypeId;
+
 use crate::elements::Element;
 use crate::folds::Fold;
 use crate::kernel;
@@ -61,9 +63,22 @@ impl Ahead {
 /// The operands of a chain besides the first.
 pub(crate) const CHAINED: usize = 5;
 
-/// Rows of `((((x - 0) - 1) * 2) * 3) + 4`, whose operands are known by their numbers.
+/// The ops of a chain, whose operands are known by their numbers; each op is rounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `((((x - 0) - 1) * 2) * 3) + 4`.
+    #[default]
+    Product,
+    /// `((((x - 0) - 1) / 2) * 3) + 4`.
+    Quotient,
+    /// `e^(x - 0)`, of `f32` alone.
+    Exponential,
+}
+
+/// The ops of a chain on rows.
 #[derive(Debug)]
 pub(crate) struct Chain<T> {
+    pub(crate) form: Form,
     pub(crate) x: *const T,
     /// The first element of each operand, and how far apart what two rows have is.
     pub(crate) operands: [(*const T, usize); CHAINED],
@@ -101,9 +116,10 @@ pub(crate) fn stream(level: Level) -> Option<Stream> {
     }
 }
 
-/// Returns the function that computes chains, if there is one and the CPU can run it.
-pub(crate) fn chains_of<T: Element>(level: Level) -> Option<Chains<T>> {
+/// Returns the function that computes chains of a form, if there is one and the CPU can run it.
+pub(crate) fn chains_of<T: Element>(level: Level, form: Form) -> Option<Chains<T>> {
     match level {
+        _ if form == Form::Exponential && TypeId::of::<T>() != TypeId::of::<f32>() => None,
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::chains_of::<T>(),
         #[cfg(target_arch = "x86_64")]

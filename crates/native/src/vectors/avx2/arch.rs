@@ -112,6 +112,8 @@ halves! { |a, b|
     _mm512_sub_pd = pd!(_mm256_sub_pd(a, b));
     _mm512_mul_ps = ps!(_mm256_mul_ps(a, b));
     _mm512_mul_pd = pd!(_mm256_mul_pd(a, b));
+    _mm512_div_ps = ps!(_mm256_div_ps(a, b));
+    _mm512_div_pd = pd!(_mm256_div_pd(a, b));
     // The greater or lesser lanes, those of the second operand where an operand is NaN.
     quick_most_ps = ps!(_mm256_max_ps(a, b));
     quick_least_ps = ps!(_mm256_min_ps(a, b));
@@ -144,6 +146,32 @@ repeated! {
 }
 
 wide! {
+    pub(super) fn _mm512_fmadd_ps(a: __m512, b: __m512, c: __m512) -> __m512 {
+        let half = |a, b, c| ps!(_mm256_fmadd_ps(a, b, c));
+        __m512i(half(a.0, b.0, c.0), half(a.1, b.1, c.1))
+    }
+
+    pub(super) fn _mm512_fnmadd_ps(a: __m512, b: __m512, c: __m512) -> __m512 {
+        let half = |a, b, c| ps!(_mm256_fnmadd_ps(a, b, c));
+        __m512i(half(a.0, b.0, c.0), half(a.1, b.1, c.1))
+    }
+
+    /// Returns `a` times 2 to the power of the whole number `n`, -252 to 254, in two factors: the
+    /// second product alone is rounded.
+    pub(super) fn times_power_of_two(a: __m512, n: __m512) -> __m512 {
+        let power = |n| {
+            let biased = arch::_mm256_add_epi32(n, arch::_mm256_set1_epi32(127));
+            arch::_mm256_slli_epi32::<23>(biased)
+        };
+        let half = |a, n| {
+            let n = arch::_mm256_cvtps_epi32(arch::_mm256_castsi256_ps(n));
+            let first = arch::_mm256_srai_epi32::<1>(n);
+            let second = arch::_mm256_sub_epi32(n, first);
+            ps!(_mm256_mul_ps(ps!(_mm256_mul_ps(a, power(first))), power(second)))
+        };
+        __m512i(half(a.0, n.0), half(a.1, n.1))
+    }
+
     pub(super) fn no_nans() -> Nans {
         arch::_mm256_setzero_si256()
     }

@@ -4,39 +4,66 @@ use std::mem::MaybeUninit;
 
 use super::arch;
 use super::arch::__m512i;
-use crate::vectors::{CHAINED, Chain};
+use super::exp::exp;
+use crate::vectors::{CHAINED, Chain, Form};
 
-/// Floats that chains compute with.
+/// Floats that chains compute with. The functions are those of [`Form`].
 pub(super) trait Chained: Copy {
     const COUNT: usize = 64 / size_of::<Self>();
 
     unsafe fn repeated(x: Self) -> __m512i;
-    /// `((((x - a) - b) * c) * d) + e`, each op rounded.
-    unsafe fn chained(x: __m512i, operands: [__m512i; CHAINED]) -> __m512i;
+    unsafe fn product(x: __m512i, operands: [__m512i; CHAINED]) -> __m512i;
+    unsafe fn quotient(x: __m512i, operands: [__m512i; CHAINED]) -> __m512i;
+    unsafe fn exponential(x: __m512i, operand: __m512i) -> __m512i;
 }
 
 macro_rules! chained {
-    ($($type:ty, $set:ident, $from:ident, $to:ident, $subtract:ident, $multiply:ident, $add:ident;)*) => { $(
+    (
+        $type:ty, $set:ident, $from:ident, $to:ident,
+        $subtract:ident, $multiply:ident, $divide:ident, $add:ident, $exp:expr
+    ) => {
         impl Chained for $type {
             wide! {
                 unsafe fn repeated(x: $type) -> __m512i {
                     arch::$to(arch::$set(x))
                 }
-                unsafe fn chained(x: __m512i, [a, b, c, d, e]: [__m512i; CHAINED]) -> __m512i {
+                unsafe fn product(x: __m512i, [a, b, c, d, e]: [__m512i; CHAINED]) -> __m512i {
                     let x = arch::$subtract(arch::$from(x), arch::$from(a));
                     let x = arch::$subtract(x, arch::$from(b));
                     let x = arch::$multiply(arch::$multiply(x, arch::$from(c)), arch::$from(d));
                     arch::$to(arch::$add(x, arch::$from(e)))
                 }
+                unsafe fn quotient(x: __m512i, [a, b, c, d, e]: [__m512i; CHAINED]) -> __m512i {
+                    let x = arch::$subtract(arch::$from(x), arch::$from(a));
+                    let x = arch::$subtract(x, arch::$from(b));
+                    let x = arch::$multiply(arch::$divide(x, arch::$from(c)), arch::$from(d));
+                    arch::$to(arch::$add(x, arch::$from(e)))
+                }
+                unsafe fn exponential(x: __m512i, a: __m512i) -> __m512i {
+                    arch::$to($exp(arch::$subtract(arch::$from(x), arch::$from(a))))
+                }
             }
         }
-    )* };
+    };
 }
 
 chained! {
-    f32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512, _mm512_sub_ps, _mm512_mul_ps, _mm512_add_ps;
-    f64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512, _mm512_sub_pd, _mm512_mul_pd, _mm512_add_pd;
+    f32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
+    _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps, _mm512_add_ps, exp
 }
+// Chains of `f64` have no exponential.
+chained! {
+    f64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
+    _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd, _mm512_add_pd, std::convert::identity
+}
+
+/// How operands of a chain vary along its rows: each bit of five for one that does, or as the chain
+/// says when it runs.
+const AS_SAID: u8 = u8::MAX;
+
+const PRODUCT: u8 = Form::Product as u8;
+const QUOTIENT: u8 = Form::Quotient as u8;
+const EXPONENTIAL: u8 = Form::Exponential as u8;
 
 wide! {
     /// See [`Chains`](crate::vectors::Chains).
@@ -45,9 +72,11 @@ wide! {
             ($($rows:literal)*) => {
                 // SAFETY: the caller promises the level and the elements.
                 unsafe {
-                    match chain.has_rows {
-                        $($rows => rows::<T, $rows>(chain),)*
-                        _ => rows::<T, 31>(chain),
+                    match (chain.form, chain.has_rows) {
+                        (Form::Quotient, _) => rows::<T, AS_SAID, QUOTIENT>(chain),
+                        (Form::Exponential, _) => rows::<T, AS_SAID, EXPONENTIAL>(chain),
+                        $((Form::Product, $rows) => rows::<T, $rows, PRODUCT>(chain),)*
+                        (Form::Product, _) => rows::<T, 31, PRODUCT>(chain),
                     }
                 }
             };
@@ -66,8 +95,8 @@ wide! {
         }
     }
 
-    /// Computes all rows; the bits of `ROWS` are those of the operands that have rows of elements.
-    unsafe fn rows<T: Chained, const ROWS: u8>(chain: &Chain<T>) {
+    /// Computes all rows; `ROWS` has a bit for each operand that has rows of elements, or is [`AS_SAID`].
+    unsafe fn rows<T: Chained, const ROWS: u8, const FORM: u8>(chain: &Chain<T>) {
         let len = chain.len;
         let mut ahead = chain.ahead.map(|ahead| ahead.from);
         let fetches = chain.ahead[1].bytes > 0;
@@ -83,11 +112,22 @@ wide! {
                     T::repeated(*all[3]),
                     T::repeated(*all[4]),
                 ];
+                // Vectors that lie in memory serve operands of whatever kind.
+                let (mut from, mut step) = (all, [1; CHAINED]);
+                if ROWS == AS_SAID {
+                    for n in 0..CHAINED {
+                        if chain.has_rows >> n & 1 == 0 {
+                            (from[n], step[n]) = ((&raw const ones[n]).cast(), 0);
+                        }
+                    }
+                }
                 let vector = |at: usize| {
                     // An iterator would not always be compiled for the level.
                     macro_rules! operand {
                         ($n:literal) => {
-                            if ROWS >> $n & 1 == 1 {
+                            if ROWS == AS_SAID {
+                                arch::_mm512_loadu_si512(from[$n].add(at * step[$n]).cast())
+                            } else if ROWS >> $n & 1 == 1 {
                                 arch::_mm512_loadu_si512(all[$n].add(at).cast())
                             } else {
                                 ones[$n]
@@ -95,7 +135,11 @@ wide! {
                         };
                     }
                     let x = arch::_mm512_loadu_si512(x.add(at).cast());
-                    T::chained(x, [operand!(0), operand!(1), operand!(2), operand!(3), operand!(4)])
+                    if FORM == EXPONENTIAL {
+                        return T::exponential(x, operand!(0));
+                    }
+                    let operands = [operand!(0), operand!(1), operand!(2), operand!(3), operand!(4)];
+                    if FORM == QUOTIENT { T::quotient(x, operands) } else { T::product(x, operands) }
                 };
                 // A line that is written in both ways would leave the caches in between.
                 let mut at = 0;

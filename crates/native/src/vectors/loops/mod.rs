@@ -9,6 +9,7 @@
 
 mod blocks;
 mod chain;
+mod exp;
 mod lanes;
 mod narrow;
 mod places;
