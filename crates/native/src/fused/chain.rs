@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::program::{Binary, Unary};
 use super::real::{Real, fused_in_f64};
 use super::room::LINE;
-use super::steps::{Action, Along, Arg, Pass, Step};
+use super::steps::{Action, Along, Arg, Pass, Step, uses_of};
 use super::tile::Operand;
 use crate::level::Level;
 use crate::vectors::{self, Ahead, CHAINED, Form};
@@ -78,12 +78,7 @@ pub(super) fn missing<R: Real>() -> [R; CHAINED] {
 
 /// Makes chains of the steps of passes, which have this many values.
 pub(super) fn make(passes: &mut [Pass], values: usize) {
-    let mut uses = vec![0usize; values];
-    for arg in passes.iter().flat_map(|pass| &pass.steps).flat_map(|step| &step.args) {
-        if let Some(uses) = uses.get_mut(arg.value) {
-            *uses += 1;
-        }
-    }
+    let uses = uses_of(passes, values);
     for pass in passes {
         // The steps that are left, and for each value the one that makes it.
         let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
@@ -301,7 +296,8 @@ mod tests {
                         Along::Rows => n / len,
                         Along::One => 0,
                     };
-                    let other = |number: usize| is_present(number).then(|| data[number][at(number)]);
+                    let other =
+                        |number: usize| is_present(number).then(|| data[number][at(number)]);
                     let wanted = expected(form, x, other);
                     let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();
                     assert!(same, "{x} becomes {y}, not {wanted}: {form:?}, {present:b}, {rows:b}");

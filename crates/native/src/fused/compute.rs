@@ -35,6 +35,7 @@ impl Run<'_> {
             (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
                 let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
                 let (a, level) = (buffers.value(arg.value, shape.len), self.level);
+                let b = step.args.get(1).map(|arg| buffers.value(arg.value, shape.len));
                 let (at, loops) = (to.offset(place), &to.loops);
                 let Some(layout) = &self.plan.layouts[reduction] else { return };
                 let to = if is_whole && !layout.is_sink {
@@ -43,7 +44,7 @@ impl Run<'_> {
                     Total::Accumulators(&mut accumulators[reduction], &mut pending[reduction])
                 };
                 let kind = layout.reduction;
-                on_level(level, FoldTile { a, shape: fold, kind, at, loops, to, spare, level });
+                on_level(level, FoldTile { a, b, shape: fold, kind, at, loops, to, spare, level });
             }
             (Action::Store { output, first }, _, Some(to)) if place.is_first(first) => {
                 let Some(&Arg { value, .. }) = step.args.first() else { return };

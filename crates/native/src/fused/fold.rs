@@ -88,6 +88,8 @@ impl FoldShape {
 pub(super) struct FoldTile<'a, R> {
     /// The tile.
     pub(super) a: &'a [R],
+    /// By what its elements are multiplied before they are added up, if they are.
+    pub(super) b: Option<&'a [R]>,
     pub(super) shape: &'a FoldShape,
     pub(super) kind: Reduction,
     /// Where the results are added: the place of the first one, and the loops over all.
@@ -114,28 +116,79 @@ impl<R: Real> Task for FoldTile<'_, R> {
 impl<R: Real> FoldTile<'_, R> {
     /// Adds up a tile. Where few rows are added element by element, those of several tiles are, too.
     #[inline(always)]
-    fn sum(self) {
-        if let Total::Accumulators(to, pending) = self.to {
-            if let &[(rows, true), (len, false)] = self.shape.extents.as_slice()
-                && rows < MOST_ROWS / 2
-                && len >= LEAST_BLOCK
-                && self.loops.is_dense()
-            {
-                let at = self.at.cast_unsigned();
+    fn sum(mut self) {
+        if self.b.is_some() {
+            return self.products();
+        }
+        let (a, level, at, rows) = (self.a, self.level, self.at, self.few_rows());
+        match (&mut self.to, rows) {
+            (Total::Accumulators(to, pending), Some((rows, len))) => {
                 let nothing = &mut self.spare.nothing[..];
-                pending.add(self.level, (self.a, len), at, (to, nothing));
-                return;
+                let add = |sums: &mut [R]| add_blocks(Sum, level, a, sums, nothing);
+                pending.add((rows, len), at.cast_unsigned(), to, add);
             }
-            pending.flush(to);
-            Self { to: Total::Accumulators(to, pending), ..self }.fold(Sum);
-        } else {
-            self.fold(Sum);
+            (Total::Accumulators(to, pending), None) => {
+                pending.flush(to);
+                self.fold(Sum);
+            }
+            (Total::Results(_), _) => self.fold(Sum),
+        }
+    }
+
+    /// The number of rows that are added element by element, and the elements of each, if the rows are
+    /// few.
+    fn few_rows(&self) -> Option<(usize, usize)> {
+        match *self.shape.extents.as_slice() {
+            [(rows, true), (len, false)]
+                if rows < MOST_ROWS / 2 && len >= LEAST_BLOCK && self.loops.is_dense() =>
+            {
+                Some((rows, len))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds up the products of two tiles: they are computed in vectors that add them, or are stored
+    /// first.
+    #[inline(always)]
+    fn products(mut self) {
+        let (a, level, at) = (self.a, self.level, self.at);
+        let Some(b) = self.b.take() else { return };
+        let rows = self.few_rows();
+        let vectors = vectors::products_of::<R>(level);
+        let within = match *self.shape.extents.as_slice() {
+            [(len, true)] | [_, (len, true)] => Some(len).filter(|&len| len <= ROW_PART),
+            _ => None,
+        };
+        match (&mut self.to, vectors, rows, within) {
+            (Total::Accumulators(to, pending), Some(vectors), Some((rows, len)), _) => {
+                // SAFETY: the level, which was detected, has these loops; both tiles have `rows` rows.
+                let add = |sums: &mut [R]| unsafe { (vectors.blocks)([a, b], sums) };
+                pending.add((rows, len), at.cast_unsigned(), to, add);
+            }
+            (_, Some(vectors), _, Some(len)) => {
+                let Self { shape, kind, loops, to, spare, .. } = self;
+                let sums = &mut spare.rooms[0].all_mut()[..shape.kept];
+                // SAFETY: as above; both tiles have a row for each of the sums.
+                unsafe { (vectors.rows)([a, b], len, sums) };
+                to.add(kind, (at, loops), sums, None, 0.0);
+            }
+            _ => {
+                let mut room = std::mem::replace(&mut self.spare.rooms[2], Room::EMPTY);
+                let products = room.first_mut(a.len());
+                for i in 0..a.len() {
+                    products[i] = a[i] * b[i];
+                }
+                let spare = &mut *self.spare;
+                FoldTile { a: products, spare, to: self.to, ..self }.sum();
+                self.spare.rooms[2] = room;
+            }
         }
     }
 
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
-        let Self { a, shape, kind, at, loops, to, spare, level } = self;
+        let Self { a, shape, kind, at, loops, to, spare, level, .. } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let [first, second] = [first, second].map(Room::all_mut);
         reduce_tile(fold, level, a, &shape.extents, (first, second), (nothing, nothing_2));
@@ -145,7 +198,7 @@ impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
-        let Self { a, shape, kind, at, loops, to, spare, level } = self;
+        let Self { a, shape, kind, at, loops, to, spare, level, .. } = self;
         let Spare { rooms, nothing, nothing_2 } = spare;
         let [means, second, around, squares] = rooms.each_mut().map(Room::all_mut);
         let FoldShape { extents, kept, row, .. } = shape;

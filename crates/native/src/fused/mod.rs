@@ -18,6 +18,7 @@ mod compute;
 mod fold;
 mod output;
 mod plan;
+mod products;
 mod program;
 mod real;
 mod room;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::chain;
 use super::program::{Node, Program, Reduction};
 use super::space::{Space, operands_of};
 use super::steps::{Action, Maker, Pass, Root};
+use super::{chain, products};
 
 /// The elements of a tile: buffers of so many `f32` stay in the first cache.
 const TILE: usize = 2048;
@@ -191,6 +191,7 @@ impl Plan {
         }
         self.mark_kept(made);
         chain::make(&mut self.passes, made);
+        products::make(&mut self.passes, &self.layouts, made);
         self.share_buffers(made);
     }
 

@@ -141,6 +141,17 @@ pub(super) struct Pass {
     pub(super) ends: Vec<usize>,
 }
 
+/// For each of this many values, how many arguments of steps it is.
+pub(super) fn uses_of(passes: &[Pass], values: usize) -> Vec<usize> {
+    let mut uses = vec![0usize; values];
+    for arg in passes.iter().flat_map(|pass| &pass.steps).flat_map(|step| &step.args) {
+        if let Some(uses) = uses.get_mut(arg.value) {
+            *uses += 1;
+        }
+    }
+    uses
+}
+
 /// The purpose of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Root {

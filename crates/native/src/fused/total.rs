@@ -1,11 +1,10 @@
 //! Where what is reduced of tiles is added up.
 
-use super::fold::{MOST_ROWS, add_blocks};
+use super::fold::MOST_ROWS;
 use super::program::Reduction;
 use super::real::Real;
 use super::walk::Loops;
-use crate::folds::{Fold, Max, Min, Sum};
-use crate::level::Level;
+use crate::folds::{Fold, Max, Min};
 
 /// Accumulators of a reduction, one for each element of its result, in `f64`.
 #[derive(Clone, Debug)]
@@ -129,6 +128,16 @@ impl Accumulators {
 
     /// Adds the accumulators of another task.
     pub(super) fn merge(&mut self, other: &Self) {
+        if self.reduction == Reduction::Sum {
+            let (held, more) = (self.values.iter_mut(), other.values.iter());
+            let (lost, more_lost) = (self.others.iter_mut(), other.others.iter());
+            for ((held, more), (lost, more_lost)) in held.zip(more).zip(lost.zip(more_lost)) {
+                let (sum, rest) = summed(*held, *more);
+                *held = sum;
+                *lost += rest + more_lost;
+            }
+            return;
+        }
         for at in 0..self.values.len() {
             let [second, count] =
                 [&other.others, &other.counts].map(|part| part.get(at).copied().unwrap_or(0.0));
@@ -209,16 +218,16 @@ impl<R: Real> Pending<R> {
         }
     }
 
-    /// Adds rows of a tile, each of which has an element for each of the accumulators from `at` on.
+    /// Lets `add` add `count` rows, each of which has an element for each of the `len` accumulators
+    /// from `at` on.
     #[inline(always)]
     pub(super) fn add(
         &mut self,
-        level: Level,
-        (tile, len): (&[R], usize),
+        (count, len): (usize, usize),
         at: usize,
-        (to, nothing): (&mut Accumulators, &mut [()]),
+        to: &mut Accumulators,
+        add: impl FnOnce(&mut [R]),
     ) {
-        let count = tile.len() / len;
         if self.rows + count > MOST_ROWS || self.at != at || self.sums.len() != len {
             self.flush(to);
         }
@@ -228,7 +237,7 @@ impl<R: Real> Pending<R> {
             self.sums.resize(len, R::ZERO);
         }
         self.rows += count;
-        add_blocks(Sum, level, tile, &mut self.sums, nothing);
+        add(&mut self.sums);
     }
 }
 

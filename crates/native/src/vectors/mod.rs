@@ -39,6 +39,18 @@ pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
 /// As that of [`Rows`], with as many means.
 pub(crate) type Deviations<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
 
+/// Functions that add up products of elements.
+///
+/// # Safety
+/// The CPU must have the instructions of the level. Both slices have as many elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Products<T> {
+    /// Writes the sums of rows of `len` elements, one for each of `to`.
+    pub(crate) rows: unsafe fn(factors: [&[T]; 2], len: usize, to: &mut [T]),
+    /// Adds blocks, which have an element for each of `to`, as [`Blocks`] does.
+    pub(crate) blocks: unsafe fn(factors: [&[T]; 2], to: &mut [T]),
+}
+
 /// A function that copies `lines` lines of a cache, 64 bytes each, past the caches. All of them can be
 /// read when it returns, by other threads, too, if they learn of it as they must.
 ///
@@ -139,6 +151,19 @@ pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
         Level::Avx2 => avx2::deviations_of::<T>(),
         #[cfg(target_arch = "aarch64")]
         Level::Neon => neon::deviations_of::<T>(),
+        Level::Base => None,
+    }
+}
+
+/// Returns the functions that add up products, if there are any and the CPU can run them.
+pub(crate) fn products_of<T: Element>(level: Level) -> Option<Products<T>> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::products_of::<T>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::products_of::<T>(),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::products_of::<T>(),
         Level::Base => None,
     }
 }

@@ -161,19 +161,26 @@ wide! {
         to: &mut [L::Accumulator],
     ) {
         let mask = first(to.len());
-        let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
-        // SAFETY: the caller promises the level and the elements; the room has all lanes, and all of
-        // it is written before it is read.
+        // SAFETY: the caller promises the level and the elements.
         unsafe {
             let mut all = L::start();
             for _ in 0..count {
                 all = L::combine(all, L::load_first(block, mask));
                 block = block.wrapping_offset(apart);
             }
+            combine_first::<L>(all, to);
+        }
+    }
+
+    /// Combines the first lanes with accumulators, fewer than a vector has.
+    pub(super) unsafe fn combine_first<L: Lanes>(lanes: __m512i, to: &mut [L::Accumulator]) {
+        let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
+        // SAFETY: the caller promises the level; all of the room is written before it is read.
+        unsafe {
             let room = room.as_mut_ptr().cast::<L::Accumulator>();
             L::store(L::start(), room);
             room.copy_from_nonoverlapping(to.as_ptr(), to.len());
-            L::store(L::combine(L::load_accumulators(room), all), room);
+            L::store(L::combine(L::load_accumulators(room), lanes), room);
             to.as_mut_ptr().copy_from_nonoverlapping(room, to.len());
         }
     }

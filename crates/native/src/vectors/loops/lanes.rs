@@ -92,13 +92,6 @@ pub(super) trait Lanes: Merge {
     }
 }
 
-/// A sum of floats, of whose deviations there are sums, too.
-pub(super) trait Deviating: Lanes {
-    unsafe fn repeated(mean: Self::Element) -> __m512i;
-    /// The squared differences of the lanes in `mask`; others are 0.
-    unsafe fn squared(x: __m512i, mean: __m512i, mask: u16) -> __m512i;
-}
-
 /// A fold to an extremum, whose places can be found.
 pub(super) trait Extremum: Lanes {
     /// How the least of several places is found.
@@ -262,23 +255,6 @@ macro_rules! lanes_of_floats {
     };
 }
 
-macro_rules! deviating {
-    ($name:ident, $type:ty, $set:ident, $from:ident, $to:ident, $subtract:ident, $multiply:ident) => {
-        impl Deviating for $name {
-            wide! {
-                unsafe fn repeated(mean: $type) -> __m512i {
-                    arch::$to(arch::$set(mean))
-                }
-                #[allow(clippy::cast_possible_truncation, reason = "there may be eight lanes")]
-                unsafe fn squared(x: __m512i, mean: __m512i, mask: u16) -> __m512i {
-                    let apart = arch::$subtract(arch::$from(x), arch::$from(mean));
-                    arch::$to(arch::$multiply(mask as _, apart, apart))
-                }
-            }
-        }
-    };
-}
-
 lanes_of_floats!(
     f32, 32, Place32, _mm512_mask_loadu_epi32, _mm512_set1_ps, _mm512_castsi512_ps, _mm512_castps_si512,
     _mm512_add_ps, _mm512_cmp_ps_mask, nans_ps,
@@ -288,25 +264,6 @@ lanes_of_floats!(
     f64, 64, Place64, _mm512_mask_loadu_epi64, _mm512_set1_pd, _mm512_castsi512_pd, _mm512_castpd_si512,
     _mm512_add_pd, _mm512_cmp_pd_mask, nans_pd,
     SumF64, MaxF64 most_pd quick_most_pd, MinF64 least_pd quick_least_pd
-);
-
-deviating!(
-    SumF32,
-    f32,
-    _mm512_set1_ps,
-    _mm512_castsi512_ps,
-    _mm512_castps_si512,
-    _mm512_sub_ps,
-    _mm512_maskz_mul_ps
-);
-deviating!(
-    SumF64,
-    f64,
-    _mm512_set1_pd,
-    _mm512_castsi512_pd,
-    _mm512_castpd_si512,
-    _mm512_sub_pd,
-    _mm512_maskz_mul_pd
 );
 
 macro_rules! lanes_of_whole_numbers {

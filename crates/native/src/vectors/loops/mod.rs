@@ -16,6 +16,7 @@ mod places;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod stream;
+mod terms;
 
 use std::any::{Any, TypeId};
 
@@ -28,12 +29,13 @@ use lanes::{
     MinI64, MinU32, MinU64, SumF32, SumF64, SumI32, SumI64, SumOfShort, SumU32, SumU64,
 };
 use places::places;
-use rows::{deviations, values};
+use rows::values;
+use terms::{deviations, products_of_blocks, products_of_rows};
 
 use super::arch;
 use crate::elements::Element;
 use crate::folds::{ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Min, Sum};
-use crate::vectors::{Blocks, Chains, Deviations, Rows};
+use crate::vectors::{Blocks, Chains, Deviations, Products, Rows};
 
 /// Calls a macro with each type and its folds.
 macro_rules! for_all_types {
@@ -63,6 +65,16 @@ macro_rules! found {
 pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
     let (wide, narrow): (Deviations<f64>, Deviations<f32>) =
         (deviations::<SumF64>, deviations::<SumF32>);
+    let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
+    wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
+}
+
+/// Returns the functions that add up products, if there are any.
+pub(in crate::vectors) fn products_of<T: Element>() -> Option<Products<T>> {
+    let wide =
+        Products::<f64> { rows: products_of_rows::<SumF64>, blocks: products_of_blocks::<SumF64> };
+    let narrow =
+        Products::<f32> { rows: products_of_rows::<SumF32>, blocks: products_of_blocks::<SumF32> };
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }

@@ -11,7 +11,7 @@ use super::arch;
 use super::arch::__m512i;
 use super::blocks::{FAR_LINES, LINES, fetch, strip_with_nans};
 use super::first;
-use super::lanes::{Deviating, Lanes, Merge};
+use super::lanes::{Lanes, Merge};
 use crate::kernel::LONG_ROW;
 
 /// How rows fill vectors: a row is longer than one, rows fill one as a whole, or rows leave some lanes.
@@ -250,41 +250,6 @@ wide! {
         }
     }
 
-    /// See [`Deviations`](crate::vectors::Deviations).
-    pub(super) unsafe fn deviations<L: Deviating>(
-        elements: &[L::Element],
-        len: usize,
-        means: &[L::Element],
-        to: &mut [L::Accumulator],
-    ) {
-        for ((row, mean), to) in elements.chunks_exact(len).zip(means).zip(to) {
-            // SAFETY: the caller promises the level; each load lies within the row.
-            unsafe {
-                let mean = L::repeated(*mean);
-                // As many accumulators as other rows of this length have.
-                let vectors = if len > LONG_ROW { 4 } else { 1 };
-                let (mut all, mut at) = ([L::start(); 4], 0);
-                while at + vectors * L::COUNT <= len {
-                    for n in 0..vectors {
-                        let x = L::load(row.as_ptr().add(at + n * L::COUNT));
-                        all[n] = L::combine(all[n], L::squared(x, mean, u16::MAX));
-                    }
-                    at += vectors * L::COUNT;
-                }
-                for lanes in &mut all {
-                    if at < len {
-                        let mask = first(len - at);
-                        let x = L::load_first(row.as_ptr().add(at), mask);
-                        *lanes = L::combine(*lanes, L::squared(x, mean, mask));
-                        at += L::COUNT;
-                    }
-                }
-                let [a, b, c, d] = all;
-                *to = merged::<L>(L::combine(L::combine(a, c), L::combine(b, d)));
-            }
-        }
-    }
-
     /// See [`Rows`](crate::vectors::Rows).
     pub(super) unsafe fn values<L: Lanes>(
         elements: &[L::Element],
@@ -330,7 +295,7 @@ wide! {
     }
 
     /// Merges the accumulators of a vector.
-    unsafe fn merged<L: Lanes>(lanes: __m512i) -> L::Accumulator {
+    pub(super) unsafe fn merged<L: Lanes>(lanes: __m512i) -> L::Accumulator {
         let mut room = [const { MaybeUninit::<L::Accumulator>::uninit() }; 16];
         // SAFETY: the caller promises the level. The room has all lanes, and all are written.
         unsafe {
