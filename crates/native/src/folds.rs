@@ -24,6 +24,10 @@ pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
     /// Whether this crate has loops in vectors for it, so that others need not become vectors.
     #[doc(hidden)]
     const IN_VECTORS: bool = false;
+    /// The part of an accumulator that is the result: the first one if both have one type, the second one
+    /// if both have one size.
+    #[doc(hidden)]
+    const RESULT: Part = Part::None;
 
     /// Returns the accumulator of no elements.
     fn start(self) -> (Self::First, Self::Second);
@@ -51,6 +55,18 @@ pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
     }
     /// Returns the result of `count` elements.
     fn finish(self, first: Self::First, second: Self::Second, count: usize) -> Self::Output;
+}
+
+/// A part of an accumulator.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Neither of both.
+    None,
+    /// The first one.
+    First,
+    /// The second one.
+    Second,
 }
 
 /// The sum, in the type of the elements; floats of 16 bits are added as `f32`, whole numbers wrap.
@@ -94,11 +110,12 @@ pub struct SumAndSquares;
 /// A fold whose accumulator has one part.
 macro_rules! single {
     ($fold:ident, $bound:ident, $part:ty, $start:expr, |$a:ident, $x:ident| $step:expr,
-     |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident, $n:ident| $finish:expr $(, $name:ident = $value:expr)*) => {
+     |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident, $n:ident| $finish:expr, $result:expr $(, $name:ident = $value:expr)*) => {
         impl<T: $bound> Fold<T> for $fold {
             type First = $part;
             type Second = ();
             type Output = $output;
+            const RESULT: Part = $result;
             $(const $name: bool = $value;)*
             #[inline(always)]
             fn start(self) -> ($part, ()) {
@@ -131,6 +148,7 @@ single!(
     |a, b| T::add(a, b),
     T,
     |a, _n| T::narrow(a),
+    Part::First,
     ROUNDS = T::ROUNDS,
     IN_VECTORS = T::IN_VECTORS
 );
@@ -143,6 +161,7 @@ single!(
     |a, b| T::multiply(a, b),
     T,
     |a, _n| T::narrow(a),
+    Part::First,
     ROUNDS = T::ROUNDS
 );
 single!(
@@ -154,6 +173,7 @@ single!(
     |a, b| T::add(a, b),
     T,
     |a, n| T::divide(a, n),
+    Part::None,
     ROUNDS = true
 );
 single!(
@@ -165,6 +185,7 @@ single!(
     |a, b| T::max_rank(a, b),
     T,
     |a, _n| T::of_rank_for_max(a),
+    Part::First,
     HAS_IDENTITY = false,
     IN_VECTORS = T::IN_VECTORS
 );
@@ -177,6 +198,7 @@ single!(
     |a, b| T::min_rank(a, b),
     T,
     |a, _n| T::of_rank_for_min(a),
+    Part::First,
     HAS_IDENTITY = false,
     IN_VECTORS = T::IN_VECTORS
 );
@@ -224,6 +246,7 @@ macro_rules! place {
             const MOST_PLACES: usize = $most;
             const HAS_IDENTITY: bool = false;
             const IN_VECTORS: bool = T::IN_VECTORS;
+            const RESULT: Part = Part::Second;
             #[inline(always)]
             fn start(self) -> (T, u32) {
                 (T::$start, u32::MAX)

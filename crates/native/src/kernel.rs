@@ -5,6 +5,7 @@
 
 use crate::elements::Element;
 use crate::folds::Fold;
+use crate::tasks::{Rooms, as_room};
 
 /// Blocks that lie at equal distances.
 #[derive(Clone, Copy)]
@@ -210,7 +211,7 @@ pub(crate) fn step_rows<T: Element, F: Fold<T>>(
     fold: F,
     elements: &[T],
     len: usize,
-    to: (&mut [F::First], &mut [F::Second]),
+    to: Rooms<'_, T, F>,
 ) {
     match len {
         2 => step_short::<T, F, 2>(fold, elements, to),
@@ -231,7 +232,11 @@ pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     spare: (&mut [F::First], &mut [F::Second]),
 ) {
     match len {
-        0..=MOST_STEPPED => step_rows(fold, elements, len, to),
+        0..=MOST_STEPPED => {
+            // SAFETY: these loops write accumulators.
+            let to = unsafe { (as_room(to.0), as_room(to.1)) };
+            step_rows(fold, elements, len, to);
+        }
         5 => padded_rows::<T, F, 5, 8>(fold, elements, to, spare),
         6 => padded_rows::<T, F, 6, 8>(fold, elements, to, spare),
         7 => padded_rows::<T, F, 7, 8>(fold, elements, to, spare),
@@ -490,7 +495,7 @@ pub(crate) fn first_place<T: Element, F: Fold<T>, const LANES: usize>(
 fn step_short<T: Element, F: Fold<T>, const LEN: usize>(
     fold: F,
     elements: &[T],
-    (to, to_2): (&mut [F::First], &mut [F::Second]),
+    (to, to_2): Rooms<'_, T, F>,
 ) {
     let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
     let elements = &elements[..rows * LEN];
@@ -501,6 +506,8 @@ fn step_short<T: Element, F: Fold<T>, const LEN: usize>(
         for i in 0..LEN {
             fold.step(&mut all[i], &mut all_2[i], elements[row * LEN + i], i as u32);
         }
-        (to[row], to_2[row]) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
+        let (first, second) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
+        to[row].write(first);
+        to_2[row].write(second);
     }
 }

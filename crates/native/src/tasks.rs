@@ -9,10 +9,23 @@ use crate::kernel::{
     step_rows,
 };
 use crate::level::{Compiled, Task};
+use crate::vectors;
 
 /// The parts of accumulators side by side.
 pub(crate) type Parts<'a, T, F> =
     (&'a mut [<F as Fold<T>>::First], &'a mut [<F as Fold<T>>::Second]);
+
+/// Room for accumulators.
+pub(crate) type Rooms<'a, T, F> = vectors::Rooms<'a, <F as Fold<T>>::First, <F as Fold<T>>::Second>;
+
+/// Values as room for others.
+///
+/// # Safety
+/// Nothing but values may be written there.
+pub(crate) unsafe fn as_room<V>(values: &mut [V]) -> &mut [MaybeUninit<V>] {
+    // SAFETY: both lie alike, and the caller promises that values stay values.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
+}
 
 /// Calls [`add_rows`].
 pub(crate) struct Add<'a, T: Element, F: Fold<T>> {
@@ -103,7 +116,7 @@ pub(crate) struct StepRows<'a, T: Element, F: Fold<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
     pub(crate) len: usize,
-    pub(crate) to: Parts<'a, T, F>,
+    pub(crate) to: Rooms<'a, T, F>,
 }
 
 impl<T: Element, F: Fold<T>> Task for StepRows<'_, T, F> {

@@ -13,6 +13,7 @@ use crate::kernel::{
     LONG_ROW, ROW_PART, Rows, Waiting, add_rows, fold_axis, reduce_part, reduce_rows,
 };
 use crate::level::{Level, Task};
+use crate::tasks::as_room;
 use crate::vectors;
 
 /// The most blocks that are added one after the other; several such sums are added up.
@@ -322,8 +323,9 @@ fn reduce_rows_of_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
     if len <= ROW_PART
         && let Some(reduce) = vectors::rows_of::<R, F>(level)
     {
-        // SAFETY: the level, which was detected, has these loops; there are so many rows.
-        unsafe { reduce(a, len, to, false) };
+        // SAFETY: the level, which was detected, has these loops, which write accumulators; there are so
+        // many rows.
+        unsafe { reduce(a, len, (as_room(to.0), as_room(to.1)), false) };
     } else if len > LONG_ROW {
         for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
             let mut waiting = Waiting::new(fold);

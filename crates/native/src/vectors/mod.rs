@@ -10,20 +10,24 @@ mod narrow;
 mod neon;
 
 use std::any::TypeId;
+use std::mem::MaybeUninit;
 
 use crate::elements::Element;
 use crate::folds::Fold;
 use crate::kernel;
 use crate::level::Level;
 
-/// A function that reduces rows of `len` elements side by side, one for each accumulator. The last
-/// operand tells whether they probably come from main memory.
+/// A function that reduces rows of `len` elements side by side, and writes an accumulator for each. The
+/// last operand tells whether they probably come from main memory.
 ///
 /// # Safety
 /// The CPU must have the instructions of the level, `len` is not 0, and there are as many
 /// rows as accumulators.
 pub(crate) type Rows<T, A, B> =
-    unsafe fn(elements: &[T], len: usize, to: (&mut [A], &mut [B]), is_far: bool);
+    unsafe fn(elements: &[T], len: usize, to: Rooms<'_, A, B>, is_far: bool);
+
+/// Room for the parts of accumulators.
+pub(crate) type Rooms<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
 
 /// A function that adds blocks to accumulators, element by element, as
 /// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
@@ -207,7 +211,7 @@ mod tests {
     };
     use crate::kernel::{LONG_ROW, MOST_SHORT, Rows, add_rows, reduce_part, reduce_rows};
     use crate::level::{Compiled, Level, Task};
-    use crate::tasks::Add;
+    use crate::tasks::{Add, as_room};
 
     /// Where the elements of a test come from.
     #[derive(Clone, Copy)]
@@ -284,8 +288,11 @@ mod tests {
         let (first, second) = fold.start();
         let fresh = |count| (vec![first; count], vec![second; count]);
         let (mut found, mut found_2) = fresh(count);
-        // SAFETY: the level was detected, and there are `count` rows.
-        unsafe { reduce(rows, len, (&mut found, &mut found_2), len.is_multiple_of(2)) };
+        // SAFETY: the level was detected, there are `count` rows, and accumulators are written.
+        unsafe {
+            let to = (as_room(&mut found), as_room(&mut found_2));
+            reduce(rows, len, to, len.is_multiple_of(2));
+        }
         let (mut expected, mut expected_2) = fresh(count);
         let (mut spare, mut spare_2) = fresh(count * MOST_SHORT);
         if len <= LONG_ROW {

@@ -6,6 +6,7 @@ use super::arch;
 use super::arch::__m512i;
 use super::lanes::{Extremum, Merge};
 use crate::kernel::MOST_STEPPED;
+use crate::vectors::Rooms;
 
 /// Rows of fewer elements are reduced by the loops of `kernel.rs`, longer ones as they lie.
 pub(super) const LENGTHS: RangeInclusive<usize> = MOST_STEPPED + 1..=arch::MOST_NARROW;
@@ -15,7 +16,7 @@ wide! {
     pub(super) unsafe fn places<L: Extremum>(
         rows: &[L::Element],
         len: usize,
-        to: (&mut [L::Element], &mut [u32]),
+        to: Rooms<'_, L::Element, u32>,
     ) {
         // SAFETY: the caller promises the level, and a row for each place.
         unsafe {
@@ -29,7 +30,7 @@ wide! {
 
     unsafe fn places_of<L: Extremum, const LEN: usize>(
         rows: &[L::Element],
-        (to, places): (&mut [L::Element], &mut [u32]),
+        (to, places): Rooms<'_, L::Element, u32>,
     ) {
         let rows = rows.chunks_exact(LEN * L::COUNT);
         let to = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
@@ -38,7 +39,7 @@ wide! {
             unsafe {
                 let all = columns::<L, LEN>(rows.as_ptr());
                 let most = merged::<L::Compared, LEN>(all);
-                L::store_numbers(most, to.as_mut_ptr());
+                L::store_numbers(most, to.as_mut_ptr().cast());
                 let nans = L::nans(most);
                 let mut first = place::<L>(LEN - 1);
                 for column in (0..LEN - 1).rev() {

@@ -10,6 +10,7 @@ use super::rows::{
 };
 use super::{first, narrow};
 use crate::kernel::LONG_ROW;
+use crate::vectors::Rooms;
 
 wide! {
     /// The element that the first lane stands for.
@@ -26,7 +27,7 @@ wide! {
     pub(super) unsafe fn places<L: Extremum>(
         elements: &[L::Element],
         len: usize,
-        (to, places): (&mut [L::Element], &mut [u32]),
+        (to, places): Rooms<'_, L::Element, u32>,
         is_far: bool,
     ) {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
@@ -47,8 +48,8 @@ wide! {
                 } else {
                     lanes_of::<L>(row.as_ptr(), len, false)
                 };
-                *to = first_element::<L>(merged_lanes::<L>(row_lanes));
-                *place = first_place::<L>(row, *to);
+                let most = to.write(first_element::<L>(merged_lanes::<L>(row_lanes)));
+                place.write(first_place::<L>(row, *most));
             }
         }
     }
@@ -57,7 +58,7 @@ wide! {
     unsafe fn groups_of_places<L: Extremum, const ROWS: usize, const FILL: u8>(
         elements: &[L::Element],
         len: usize,
-        (to, places): (&mut [L::Element], &mut [u32]),
+        (to, places): Rooms<'_, L::Element, u32>,
     ) {
         let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
         for (number, (to, places)) in groups.enumerate() {
@@ -66,11 +67,12 @@ wide! {
             // SAFETY: the caller promises the level; there are as many rows and places as lanes.
             unsafe {
                 let most = group::<L, ROWS, FILL>(rows.as_ptr(), len, padded);
-                L::store_elements(most, to.as_mut_ptr());
+                L::store_elements(most, to.as_mut_ptr().cast());
                 let wanted = L::numbers(most);
                 if L::nans(wanted) != 0 {
-                    for (row, (place, &value)) in places.iter_mut().zip(&*to).enumerate() {
-                        *place = first_place::<L>(&rows[row * len..(row + 1) * len], value);
+                    for (row, (place, most)) in places.iter_mut().zip(&*to).enumerate() {
+                        let row = &rows[row * len..(row + 1) * len];
+                        place.write(first_place::<L>(row, most.assume_init()));
                     }
                     continue;
                 }

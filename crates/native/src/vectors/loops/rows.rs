@@ -13,6 +13,7 @@ use super::blocks::{FAR_LINES, LINES, fetch, strip_with_nans};
 use super::first;
 use super::lanes::{Lanes, Merge};
 use crate::kernel::LONG_ROW;
+use crate::vectors::Rooms;
 
 /// How rows fill vectors: a row is longer than one, rows fill one as a whole, or rows leave some lanes.
 pub(super) const LONG: u8 = 0;
@@ -240,12 +241,12 @@ wide! {
     unsafe fn groups_of<L: Lanes, const ROWS: usize, const FILL: u8>(
         mut rows: &[L::Element],
         len: usize,
-        to: &mut [L::Accumulator],
+        to: &mut [MaybeUninit<L::Accumulator>],
     ) {
         for to in to.chunks_exact_mut(L::COUNT) {
             let padded = rows.len() >= (len + 1) * L::COUNT;
             // SAFETY: the caller promises the level, and a row for each accumulator.
-            unsafe { L::store(group::<L, ROWS, FILL>(rows.as_ptr(), len, padded), to.as_mut_ptr()) };
+            unsafe { L::store(group::<L, ROWS, FILL>(rows.as_ptr(), len, padded), to.as_mut_ptr().cast()) };
             rows = &rows[len * L::COUNT..];
         }
     }
@@ -254,7 +255,7 @@ wide! {
     pub(super) unsafe fn values<L: Lanes>(
         elements: &[L::Element],
         len: usize,
-        (to, _): (&mut [L::Accumulator], &mut [()]),
+        (to, _): Rooms<'_, L::Accumulator, ()>,
         is_far: bool,
     ) {
         debug_assert!(elements.len() >= len * to.len(), "whole rows");
@@ -269,11 +270,11 @@ wide! {
             let padded = rows.len() >= len + L::COUNT;
             // SAFETY: as above.
             unsafe {
-                *to = merged::<L>(if len > LONG_ROW {
+                to.write(merged::<L>(if len > LONG_ROW {
                     long_row::<L>(rows.as_ptr(), len, is_far)
                 } else {
                     lanes_of::<L>(rows.as_ptr(), len, padded)
-                });
+                }));
             }
             rows = &rows[len..];
         }

@@ -1,5 +1,7 @@
 //! Runs plans.
 
+mod rows;
+
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -10,13 +12,13 @@ use crate::axes::{Axes, Axis, Reduced, Role, axes_of};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::Fold;
-use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Rows, TOGETHER, Waiting};
+use crate::kernel::{Rows, TOGETHER};
 use crate::level::{Level, on_level};
 use crate::pages::prefer_huge;
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
-use crate::tasks::{Add, Finish, FoldAxis, Merge, Parts, ReducePart, ReduceRows, StepRows};
+use crate::tasks::{Add, Finish, FoldAxis, Merge};
 use crate::vectors;
 use crate::view::View;
 
@@ -232,40 +234,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces a unit of short rows.
-    fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
-        let &[row, rows] = self.plan.block.as_slice() else { return };
-        let (start, len) = self.block_of(unit);
-        let count = self.last_len(unit);
-        // SAFETY: the block is `len` elements of the view side by side, all within its data.
-        let elements = unsafe { std::slice::from_raw_parts(start, len) };
-        let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
-        let to = (&mut firsts[..count], &mut seconds[..count]);
-        self.reduce_rows(elements, row.len, to, (spare, spare_2));
-        let rows = Axis { len: count, ..rows };
-        self.write(&[rows], (firsts, seconds), unit);
-    }
-
-    /// Reduces rows of `len` elements, one for each accumulator.
-    fn reduce_rows(&self, elements: &[T], len: usize, to: Parts<'_, T, F>, spare: Parts<'_, T, F>) {
-        let fold = self.fold;
-        match self.rows {
-            _ if len <= MOST_STEPPED => on_level(self.level, StepRows { fold, elements, len, to }),
-            // SAFETY: the level, which was detected, has these loops; there is a row for each
-            // accumulator.
-            Some(reduce) => unsafe { reduce(elements, len, to, self.plan.is_far) },
-            None if len <= LONG_ROW => {
-                on_level(self.level, ReduceRows { fold, elements, len, to, spare });
-            }
-            None => {
-                let (to, to_2) = to;
-                for (n, row) in elements.chunks_exact(len).enumerate() {
-                    (to[n], to_2[n]) = self.reduced_part(row);
-                }
-            }
-        }
-    }
-
     /// Reduces the rows of a unit at some positions along the other reduced axes, and adds the results.
     fn add_by_rows(
         &self,
@@ -291,53 +259,6 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
             on_level(self.level, Merge { fold: self.fold, to, other });
             accumulators.stepped(TOGETHER);
         }
-    }
-
-    /// Reduces rows, each to one element.
-    fn whole_rows(&self, units: Range<usize>, len: usize) {
-        for unit in units {
-            let (start, _) = self.block_of(unit);
-            // SAFETY: a row is `len` elements of the view side by side, all within its data.
-            let row = unsafe { std::slice::from_raw_parts(start, len) };
-            let (first, second) = self.reduced(row);
-            self.write_one(self.result_of(unit), first, second);
-        }
-    }
-
-    /// Reduces elements that lie side by side.
-    fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
-        if F::PLACES || row.len() <= ROW_PART {
-            return self.reduced_part(row);
-        }
-        let mut waiting = Waiting::new(self.fold);
-        let (first, second) = self.fold.start();
-        let (mut firsts, mut seconds) = ([first; ROW_PARTS], [second; ROW_PARTS]);
-        let (whole, rest) = row.split_at(row.len() - row.len() % ROW_PART);
-        for parts in whole.chunks(ROW_PART * ROW_PARTS) {
-            let count = parts.len() / ROW_PART;
-            let to = (&mut firsts[..count], &mut seconds[..count]);
-            self.reduce_rows(parts, ROW_PART, to, (&mut [], &mut []));
-            for n in 0..count {
-                waiting.push((firsts[n], seconds[n]));
-            }
-        }
-        if !rest.is_empty() {
-            waiting.push(self.reduced_part(rest));
-        }
-        waiting.finish()
-    }
-
-    fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
-        let (mut first, mut second) = self.fold.start();
-        if let Some(reduce) = self.rows {
-            let to = (std::slice::from_mut(&mut first), std::slice::from_mut(&mut second));
-            // SAFETY: the level, which was detected, has these loops; there is one row.
-            unsafe { reduce(part, part.len(), to, self.plan.is_far) };
-        } else {
-            let to = (&mut first, &mut second);
-            on_level(self.level, ReducePart { fold: self.fold, part, to });
-        }
-        (first, second)
     }
 
     /// Adds the blocks of a unit at some positions along the reduced axes.

@@ -1,0 +1,147 @@
+//! Reductions of rows whose elements lie side by side.
+
+use std::any::TypeId;
+use std::ops::Range;
+
+use super::{Run, kept_apart};
+use crate::accumulators::Accumulators;
+use crate::axes::Axis;
+use crate::elements::Element;
+use crate::folds::{Fold, Part};
+use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Waiting};
+use crate::level::on_level;
+use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
+
+impl<T: Element, F: Fold<T>> Run<'_, T, F> {
+    /// Reduces a unit of short rows.
+    pub(super) fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
+        let &[row, rows] = self.plan.block.as_slice() else { return };
+        let (start, len) = self.block_of(unit);
+        let count = self.last_len(unit);
+        // SAFETY: the block is `len` elements of the view side by side, all within its data.
+        let elements = unsafe { std::slice::from_raw_parts(start, len) };
+        let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
+        let (firsts, seconds) = (&mut firsts[..count], &mut seconds[..count]);
+        if kept_apart(&rows) == 1 && self.write_rows(elements, row.len, unit, (firsts, seconds)) {
+            return;
+        }
+        self.reduce_rows(elements, row.len, (firsts, seconds), (spare, spare_2));
+        let rows = Axis { len: count, ..rows };
+        self.write(&[rows], (firsts, seconds), unit);
+    }
+
+    /// Reduces rows of `len` elements, one for each accumulator, if the results are a part of these: it
+    /// goes to the array at once. Returns whether it did.
+    fn write_rows(
+        &self,
+        elements: &[T],
+        len: usize,
+        unit: usize,
+        (firsts, seconds): Parts<'_, T, F>,
+    ) -> bool {
+        let (at, count) = (self.result_of(unit), firsts.len());
+        debug_assert!(at + count <= self.results.len, "results within the array");
+        let to = self.results.start.wrapping_add(at);
+        // SAFETY: the types are one, or whole numbers of one size; the results of a unit are those of
+        // this task alone. The slices get nothing but values.
+        unsafe {
+            let to = match F::RESULT {
+                Part::First if TypeId::of::<F::First>() == TypeId::of::<F::Output>() => {
+                    (std::slice::from_raw_parts_mut(to.cast(), count), as_room(seconds))
+                }
+                Part::Second if size_of::<F::Second>() == size_of::<F::Output>() => {
+                    (as_room(firsts), std::slice::from_raw_parts_mut(to.cast(), count))
+                }
+                _ => return false,
+            };
+            self.reduce_rows_to(elements, len, to)
+        }
+    }
+
+    /// Reduces rows of `len` elements, one for each accumulator.
+    pub(super) fn reduce_rows(
+        &self,
+        elements: &[T],
+        len: usize,
+        (to, to_2): Parts<'_, T, F>,
+        spare: Parts<'_, T, F>,
+    ) {
+        let fold = self.fold;
+        // SAFETY: the loops write accumulators.
+        if unsafe { self.reduce_rows_to(elements, len, (as_room(to), as_room(to_2))) } {
+            return;
+        }
+        if len <= LONG_ROW {
+            let to = (to, to_2);
+            on_level(self.level, ReduceRows { fold, elements, len, to, spare });
+            return;
+        }
+        for (n, row) in elements.chunks_exact(len).enumerate() {
+            (to[n], to_2[n]) = self.reduced_part(row);
+        }
+    }
+
+    /// Reduces rows of `len` elements, one for each accumulator, and writes them all, if there are
+    /// loops that write accumulators alone. Returns whether there are.
+    fn reduce_rows_to(&self, elements: &[T], len: usize, to: Rooms<'_, T, F>) -> bool {
+        if len <= MOST_STEPPED {
+            on_level(self.level, StepRows { fold: self.fold, elements, len, to });
+            return true;
+        }
+        let Some(reduce) = self.rows else { return false };
+        // SAFETY: the level, which was detected, has these loops; there is a row for each accumulator.
+        unsafe { reduce(elements, len, to, self.plan.is_far) };
+        true
+    }
+
+    /// Reduces rows, each to one element.
+    pub(super) fn whole_rows(&self, units: Range<usize>, len: usize) {
+        for unit in units {
+            let (start, _) = self.block_of(unit);
+            // SAFETY: a row is `len` elements of the view side by side, all within its data.
+            let row = unsafe { std::slice::from_raw_parts(start, len) };
+            let (first, second) = self.reduced(row);
+            self.write_one(self.result_of(unit), first, second);
+        }
+    }
+
+    /// Reduces elements that lie side by side.
+    pub(super) fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
+        if F::PLACES || row.len() <= ROW_PART {
+            return self.reduced_part(row);
+        }
+        let mut waiting = Waiting::new(self.fold);
+        let (first, second) = self.fold.start();
+        let (mut firsts, mut seconds) = ([first; ROW_PARTS], [second; ROW_PARTS]);
+        let (whole, rest) = row.split_at(row.len() - row.len() % ROW_PART);
+        for parts in whole.chunks(ROW_PART * ROW_PARTS) {
+            let count = parts.len() / ROW_PART;
+            let to = (&mut firsts[..count], &mut seconds[..count]);
+            self.reduce_rows(parts, ROW_PART, to, (&mut [], &mut []));
+            for n in 0..count {
+                waiting.push((firsts[n], seconds[n]));
+            }
+        }
+        if !rest.is_empty() {
+            waiting.push(self.reduced_part(rest));
+        }
+        waiting.finish()
+    }
+
+    fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
+        let (mut first, mut second) = self.fold.start();
+        if let Some(reduce) = self.rows {
+            // SAFETY: the level, which was detected, has these loops, which write accumulators; there is
+            // one row.
+            unsafe {
+                let to = std::slice::from_mut(&mut first);
+                let to = (as_room(to), as_room(std::slice::from_mut(&mut second)));
+                reduce(part, part.len(), to, self.plan.is_far);
+            }
+        } else {
+            let to = (&mut first, &mut second);
+            on_level(self.level, ReducePart { fold: self.fold, part, to });
+        }
+        (first, second)
+    }
+}
