@@ -5,6 +5,10 @@
 /// first written, longer than a reduction takes to read it. NumPy has the same limit.
 const LEAST_BYTES: usize = 1 << 22;
 
+/// A multiple of the size of pages of all architectures.
+#[cfg(all(target_os = "linux", not(miri)))]
+const PAGE: usize = 1 << 16;
+
 /// Asks Linux for pages of 2 MB where `bytes` bytes from `start` on were not written yet. What they
 /// hold stays as it is, and so does all if the system has no such pages to give.
 ///
@@ -12,8 +16,6 @@ const LEAST_BYTES: usize = 1 << 22;
 pub(crate) fn prefer_huge(start: *mut u8, bytes: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
     if bytes >= LEAST_BYTES {
-        /// A multiple of the size of pages of all architectures.
-        const PAGE: usize = 1 << 16;
         let from = start.align_offset(PAGE).min(bytes);
         let whole = (bytes - from) / PAGE * PAGE;
         // SAFETY: these are whole pages within memory of the caller, of which the system changes
@@ -24,9 +26,45 @@ pub(crate) fn prefer_huge(start: *mut u8, bytes: usize) {
     let _ = (start, bytes, LEAST_BYTES);
 }
 
+/// Checks whether memory was written before, by three of its pages. Linux clears a page when it is
+/// first written, which leaves it in the caches: stores past these would write it once more. Elsewhere
+/// all memory passes for written.
+///
+/// Source: `mincore(2)`.
+pub(crate) fn was_written(start: *mut u8, bytes: usize) -> bool {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if bytes >= LEAST_BYTES {
+        let from = start.align_offset(PAGE).min(bytes);
+        return [1, 4, 7].into_iter().all(|eighths| {
+            let page = start.wrapping_add(from + (bytes - from) / 8 / PAGE * eighths * PAGE);
+            let mut state = 1u8;
+            // SAFETY: the page is one of the caller's, and its state takes one byte. If the system
+            // refuses, the state stays as it is.
+            unsafe { libc::mincore(page.cast(), 1, &raw mut state) };
+            state & 1 == 1
+        });
+    }
+    let _ = (start, bytes, LEAST_BYTES);
+    true
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{LEAST_BYTES, prefer_huge};
+    use super::{LEAST_BYTES, prefer_huge, was_written};
+
+    /// A large vector of zeros is memory that the system was not asked for yet.
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn memory_is_known_by_its_pages() {
+        let len = 16 * LEAST_BYTES;
+        let mut data = vec![0u8; len];
+        assert!(!was_written(data.as_mut_ptr(), len));
+        data[len / 2..].fill(1);
+        assert!(!was_written(data.as_mut_ptr(), len), "the first half is missing");
+        data.fill(1);
+        assert!(was_written(data.as_mut_ptr(), len));
+        assert!(was_written(data.as_mut_ptr(), 9), "too little to ask for");
+    }
 
     /// Memory keeps what it holds, wherever it begins and ends.
     #[test]

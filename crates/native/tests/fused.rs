@@ -1,5 +1,7 @@
 //! Programs beside an evaluation of every op over all indices, in `f64`.
 
+use std::fmt::Debug;
+
 use proptest::prelude::*;
 use tilewright_native::fused::{
     Binary, Kind, Operand, Output, Program, Reduction, Unary, Values, ValuesMut,
@@ -385,4 +387,79 @@ fn sums_of_negative_zeros_are_zero() -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// A norm along axes of rows of two dims or more, without parameters.
+fn norm(dims: &[usize], axes: &[i64], kind: Kind) -> Result<Program, Error> {
+    let mut p = Program::new(dims)?;
+    let x = p.input();
+    let mean = p.reduce(Reduction::Moments, x, axes)?;
+    let deviations = p.deviations(mean)?;
+    let inverse = p.unary(Unary::Rsqrt, deviations)?;
+    let apart = p.binary(Binary::Subtract, x, mean)?;
+    let normed = p.binary(Binary::Multiply, apart, inverse)?;
+    p.output(normed, &[], kind)?;
+    Ok(p)
+}
+
+fn softmax(dims: &[usize], axes: &[i64], kind: Kind) -> Result<Program, Error> {
+    let mut p = Program::new(dims)?;
+    let x = p.input();
+    let most = p.reduce(Reduction::Max, x, axes)?;
+    let apart = p.binary(Binary::Subtract, x, most)?;
+    let power = p.unary(Unary::Exp, apart)?;
+    let sum = p.reduce(Reduction::Sum, power, axes)?;
+    let part = p.binary(Binary::Divide, power, sum)?;
+    p.output(part, &[], kind)?;
+    Ok(p)
+}
+
+/// What a program makes of all rows at once is what it makes of a few rows at a time. Together, arrays
+/// are so large that results go past the caches, into memory that was written before.
+fn large_as_small<T: Copy + Debug + PartialEq>(
+    (dims, axes, kind): (&[usize], &[i64], Kind),
+    program: impl Fn(&[usize], &[i64], Kind) -> Result<Program, Error>,
+    of: impl Fn(f32) -> T,
+    room: impl Fn(&mut [T]) -> ValuesMut<'_>,
+) -> Result<(), Error>
+where
+    for<'a> Operand<'a>: From<View<'a, T>>,
+{
+    let value = |i: usize| (i.wrapping_mul(2_654_435_761) % 1009) as f32 / 501.0 - 1.0;
+    let x: Vec<T> = (0..dims.iter().product()).map(|i| of(value(i))).collect();
+    let row: usize = dims[1..].iter().product();
+    let run = |x: &[T], to: &mut [T]| {
+        let dims = [&[x.len() / row], &dims[1..]].concat();
+        let x = View::row_major(x, &dims)?.into();
+        program(&dims, axes, kind)?.run_into(&[x], &mut [room(to)], &Threads(2))
+    };
+    let [mut parts, mut whole] = [7.0, 9.0].map(|filling| vec![of(filling); x.len()]);
+    let part = row * (1usize << 18).div_ceil(row);
+    for (x, to) in x.chunks(part).zip(parts.chunks_mut(part)) {
+        run(x, to)?;
+    }
+    run(&x, &mut whole)?;
+    let first = whole.iter().zip(&parts).position(|(a, b)| a != b);
+    assert_eq!(first, None, "{dims:?}");
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "arrays are large")]
+fn results_past_the_caches_are_the_same() -> Result<(), Error> {
+    let all: [(&[usize], &[i64]); 4] = [
+        (&[4200, 1027], &[1]),
+        (&[66_000, 64], &[1]),
+        (&[17, 64, 4000], &[2]),
+        (&[17, 8, 8, 4000], &[2, 3]),
+    ];
+    for (dims, axes) in all {
+        let case = (dims, axes, Kind::F32);
+        large_as_small(case, norm, |x| x, |room| ValuesMut::F32(room))?;
+        large_as_small(case, softmax, |x| x, |room| ValuesMut::F32(room))?;
+    }
+    let case: (&[usize], &[i64], _) = (&[8400, 1027], &[1], Kind::Bf16);
+    large_as_small(case, norm, half::bf16::from_f32, |room| ValuesMut::Bf16(room))?;
+    let case: (&[usize], &[i64], _) = (&[2200, 1027], &[1], Kind::F64);
+    large_as_small(case, norm, f64::from, |room| ValuesMut::F64(room))
 }

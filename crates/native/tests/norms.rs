@@ -1,8 +1,5 @@
 //! Norms beside their definitions, evaluated in `f64`; gradients beside differences of the norm.
 
-use std::fmt::Debug;
-
-use half::bf16;
 use proptest::prelude::*;
 use tilewright_native::fused::{Operand, Output, Values};
 use tilewright_native::norms::{Norm, softmax, softmax_vjp};
@@ -228,74 +225,4 @@ fn what_is_no_norm_is_an_error() {
     assert_eq!(wrong, Err(Error::OtherDims { given: vec![5], wanted: vec![2, 6] }));
     let none: [f32; 0] = [];
     assert_eq!(softmax(&view(&none, &[2, 0]), 1, &Serial), Err(Error::Empty));
-}
-
-/// The results of a norm of all rows at once are those of a few rows at a time. Together, arrays are
-/// so large that results go past the caches.
-fn large_as_small<T: Clone + Debug + PartialEq>(
-    (dims, norm): (&[usize], &Norm),
-    value: impl Fn(usize) -> T,
-    vector: impl Fn(Values) -> Vec<T>,
-) -> Result<(), Error>
-where
-    for<'a> Operand<'a>: From<View<'a, T>>,
-{
-    let parameters = if dims.len() == 2 { dims[1] } else { dims[1].min(64) };
-    let x: Vec<T> = (0..dims.iter().product()).map(&value).collect();
-    let [scale, bias] = [3, 11].map(|step| (0..parameters).map(|i| value(i * step)).collect());
-    let ([scale, bias], mut all): ([Vec<T>; 2], _) = ([scale, bias], Vec::new());
-    let [scale, bias] =
-        [View::row_major(&scale, &[parameters])?, View::row_major(&bias, &[parameters])?];
-    let (scale, bias) = (Operand::from(scale), Operand::from(bias));
-    let forward = |x: &[T], count: usize| {
-        let dims = [&[count], &dims[1..]].concat();
-        let x = View::row_major(x, &dims)?.into();
-        Ok(vector(norm.forward(&x, Some(&scale), Some(&bias), &Threads(2))?.y.values))
-    };
-    let row: usize = dims[1..].iter().product();
-    for part in x.chunks(row * (1usize << 18).div_ceil(row)) {
-        all.extend(forward(part, part.len() / row)?);
-    }
-    let whole: Vec<T> = forward(&x, dims[0])?;
-    let first = whole.iter().zip(&all).position(|(a, b)| a != b);
-    assert_eq!(first, None, "{dims:?}");
-    assert_eq!(whole.len(), all.len());
-    Ok(())
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "arrays are large")]
-fn results_past_the_caches_are_the_same() -> Result<(), Error> {
-    let value = |i: usize| (i.wrapping_mul(2_654_435_761) % 1009) as f32 / 501.0 - 1.0;
-    let epsilon = 1e-5;
-    for (dims, norm) in [
-        (vec![4200, 1027], Norm::layer(1, epsilon)),
-        (vec![66_000, 64], Norm::layer(1, epsilon)),
-        (vec![70_001, 61], Norm::rms(1, epsilon)),
-        (vec![17, 64, 4000], Norm::group(1, 8, epsilon)),
-        (vec![17, 64, 4000], Norm::instance(1, epsilon)),
-    ] {
-        large_as_small((&dims, &norm), value, |values| match values {
-            Values::F32(values) => values,
-            _ => Vec::new(),
-        })?;
-    }
-    let dims = [8400, 1027];
-    large_as_small(
-        (&dims, &Norm::layer(1, epsilon)),
-        |i| bf16::from_f32(value(i)),
-        |values| match values {
-            Values::Bf16(values) => values,
-            _ => Vec::new(),
-        },
-    )?;
-    let dims = [2200, 1027];
-    large_as_small(
-        (&dims, &Norm::layer(1, epsilon)),
-        |i| f64::from(value(i)),
-        |values| match values {
-            Values::F64(values) => values,
-            _ => Vec::new(),
-        },
-    )
 }

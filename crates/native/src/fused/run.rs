@@ -15,7 +15,7 @@ use super::steps::Pass;
 use super::total::Accumulators;
 use crate::error::Error;
 use crate::level::Level;
-use crate::pages::prefer_huge;
+use crate::pages::{prefer_huge, was_written};
 use crate::pool::{Pool, run_once};
 use crate::run::share;
 use crate::vectors::{Stream, stream};
@@ -115,7 +115,12 @@ where
     let program = better.as_ref().unwrap_or(program);
     let plan = Plan::of(program, Space::of(program, operands)?);
     let level = Level::detect();
-    let past = if bytes(program, operands) >= FAR_BYTES { stream(level) } else { None };
+    let were_written = || {
+        let mut outputs = outputs.iter().enumerate();
+        outputs.all(|(number, start)| was_written(start.place(), bytes_of(program, number)))
+    };
+    let is_far = bytes(program, operands) >= FAR_BYTES;
+    let past = if is_far && were_written() { stream(level) } else { None };
     let run = Run { plan: &plan, operands, outputs, level, past };
     let sinks = run.all::<R>(pool)?;
     if plan.later.is_empty() {
