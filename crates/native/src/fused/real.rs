@@ -239,7 +239,8 @@ mod tests {
         assert_eq!(exp(0.0), 1.0);
     }
 
-    /// Numbers of all sizes, among them such whose products nearly cancel, or are subnormal.
+    /// Numbers of all sizes, among them such whose products nearly cancel, or are subnormal; and a product
+    /// that lies between two floats, from which too little differs for `f64` to hold.
     #[test]
     fn fused_rounds_once() {
         let special = [0.0, -0.0, 1.0, f32::INFINITY, f32::NAN, f32::MAX, 1e-45, -1.175e-38, 3.0];
@@ -252,6 +253,13 @@ mod tests {
                 [[a, b, drawn(3 * n + 2)], [a, b, -near]][n as usize % 2]
             })
             .collect();
+        let near_1 = 1.0 + 2f32.powi(-12);
+        for (sign, bits) in
+            [-1.0f32, 1.0].into_iter().flat_map(|sign| (50..70).map(move |n| (sign, n)))
+        {
+            cases.push([near_1, near_1, sign * 2f32.powi(-bits)]);
+            cases.push([near_1, -near_1, sign * 2f32.powi(-bits)]);
+        }
         for a in special {
             cases.extend(special.iter().flat_map(|&b| special.map(|c| [a, b, c])));
         }
