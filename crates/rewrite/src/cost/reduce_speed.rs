@@ -2,7 +2,8 @@
 //!
 //! XLA:CPU has three ways. Sums and extrema of most floats are left to a library
 //! (`xla/backends/cpu/ynn_support.cc`), which is fast unless its innermost loop is shorter than a
-//! vector. Other reductions of one array are loops that LLVM vectorises if they reduce one dim.
+//! vector. Other reductions of one array are loops that LLVM vectorises if they reduce one dim, or
+//! rows of two dims of which it unrolls the inner one.
 //! Pairs (a maximum and its place, two sums at once) are loops that LLVM vectorises if the reduced
 //! dim is so short that it is unrolled. The figures are parts of the target's
 //! `scalar_reduce_cycles`; `benches/reduce_peer.py` measures them.
@@ -25,7 +26,7 @@ pub enum ReduceEngine {
     Pairs,
 }
 
-/// The longest reduced dim of pairs that is unrolled, and so vectorised along kept dims.
+/// A reduced dim of this many elements is unrolled in whichever loop.
 pub const UNROLLED: i64 = 16;
 /// The fewest elements that are reduced in another way: fewer take no time to speak of.
 pub const LEAST_ELEMENTS: i64 = 1 << 15;
@@ -39,6 +40,9 @@ const TREE: i64 = 32;
 const SHORT_RUN: f64 = 0.4;
 /// The part that each element takes in a reduction along several dims, which is a nest of loops.
 const NEST: f64 = 0.13;
+/// LLVM unrolls a loop of at most this many iterations within another one, which it vectorises if it
+/// has at least as many.
+const INNER: i64 = 8;
 /// The part that each pair takes in short rows whose number is no multiple of [`ROWS`].
 const ODD_ROWS: f64 = 0.3;
 /// LLVM reduces this many short rows at a time where their number is a multiple of it, else one
@@ -96,6 +100,18 @@ impl ReduceEngine {
     }
 }
 
+/// The longest reduced dim of pairs that is unrolled, and so vectorised along kept dims. Ops that are
+/// fused with the reduce count, such as those that convert floats of 16 bits. LLVM weighs the unrolled
+/// loop, so the limit differs by an element or two: a dim that may be unrolled passes for one that is.
+pub fn most_unrolled(axes: &Axes, element_type: ElementType, is_fused: bool) -> i64 {
+    let are_rows = axes.last().is_some_and(|axis| axis.reduced);
+    match element_type {
+        ElementType::BF16 | ElementType::F16 => 13,
+        _ if are_rows => 27 - if is_fused { 2 } else { 0 },
+        _ => 24 - if is_fused { 2 } else { 0 },
+    }
+}
+
 /// Checks whether elements side by side along the innermost axis fill less than a vector.
 pub fn is_short(innermost: Axis, element_type: ElementType) -> bool {
     innermost.len.saturating_mul(i64::from(element_type.bits())) < VECTOR_BITS
@@ -118,13 +134,15 @@ impl CostModel<'_> {
         let Some(axes) = axes_of(array, &attrs.dimensions) else { return cost };
         let longest = axes.iter().filter(|axis| axis.reduced).map(|axis| axis.len).max();
         let (Some(&innermost), Some(longest)) = (axes.last(), longest) else { return cost };
-        let reducer = || Reducer::of(module, attrs.to_apply);
-        let Some(engine) = reducer().and_then(|reducer| ReduceEngine::of(&reducer)) else {
-            return cost;
-        };
+        let Some(reducer) = Reducer::of(module, attrs.to_apply) else { return cost };
+        let Some(engine) = ReduceEngine::of(&reducer) else { return cost };
         let elements = as_f64(array.num_elements().unwrap_or(0).unsigned_abs());
         let part = match engine {
-            ReduceEngine::Pairs if longest > UNROLLED => 1.0,
+            ReduceEngine::Pairs
+                if longest > most_unrolled(&axes, array.element_type, first.fused) =>
+            {
+                1.0
+            }
             ReduceEngine::Pairs if has_odd_rows(&axes, array.element_type) => ODD_ROWS,
             ReduceEngine::Pairs => 0.0,
             ReduceEngine::Library => {
@@ -133,12 +151,14 @@ impl CostModel<'_> {
                 if is_slow { SHORT_RUN / run } else { 0.0 }
             }
             ReduceEngine::Loops => {
-                let reduced = attrs.dimensions.iter().filter(|&&dim| is_long(array, dim)).count();
+                let nest = is_nest(&reducer, array, &axes, &attrs.dimensions);
                 if first.fused && longest > TREE {
                     cost += self.stored(first.value);
                     cost += self.load(first.value);
                 }
-                if reduced > 1 { NEST } else { 0.0 }
+                // A vector holds half as many elements of 64 bits, so less is lost without.
+                let part = NEST * 32.0 / f64::from(array.element_type.bits().max(32));
+                if nest { part } else { 0.0 }
             }
         };
         cost.cycles += elements * part * self.target.scalar_reduce_cycles;
@@ -179,6 +199,27 @@ pub fn narrow_sum(module: &Module, op: &Op, result: &Shape) -> Option<Opcode> {
     (is_narrow && adds()).then(|| op.opcode())
 }
 
-fn is_long(array: &ArrayShape, dim: i64) -> bool {
-    usize::try_from(dim).is_ok_and(|dim| array.dims().get(dim).is_some_and(|&len| len > 1))
+/// Checks whether a reduction by loops is a nest of them that LLVM does not vectorise. Along rows of
+/// several dims it vectorises sums of whole numbers, and others if the innermost dim is short. It
+/// unrolls nests of few iterations, which serves products of floats.
+fn is_nest(reducer: &Reducer, array: &ArrayShape, axes: &Axes, dims: &[i64]) -> bool {
+    let all = (0i64..).zip(array.dims()).filter(|&(_, &len)| len > 1);
+    let all: Axes = all.map(|(dim, &len)| Axis { len, reduced: dims.contains(&dim) }).collect();
+    if all.iter().filter(|axis| axis.reduced).count() < 2 {
+        return false;
+    }
+    let reduced = all.iter().filter(|axis| axis.reduced);
+    let count = reduced.fold(1i64, |count, axis| count.saturating_mul(axis.len));
+    let multiplies = |by: Monoid| by.opcode == Opcode::Multiply && by.element_type.is_float();
+    if count <= UNROLLED && reducer.monoid().is_some_and(multiplies) {
+        return false;
+    }
+    let adds = |by: Monoid| by.opcode == Opcode::Add && !by.element_type.is_float();
+    let mut innermost = all.iter().rev();
+    let (inner, outer) = (innermost.next(), innermost.next());
+    let is_short = inner.is_some_and(|axis| axis.reduced && axis.len <= INNER)
+        && outer.is_some_and(|axis| axis.reduced && axis.len >= INNER);
+    let are_rows = axes.last().is_some_and(|axis| axis.reduced)
+        && axes.iter().filter(|axis| axis.reduced).count() == 1;
+    !(are_rows && (is_short || reducer.monoid().is_some_and(adds)))
 }

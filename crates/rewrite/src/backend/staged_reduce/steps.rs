@@ -5,7 +5,7 @@ use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{ElementType, Opcode};
 
 use crate::cost::reduce_speed::{
-    Axes, Axis, ReduceEngine, UNROLLED, has_odd_rows, is_short, merged,
+    Axes, Axis, ReduceEngine, UNROLLED, has_odd_rows, is_short, merged, most_unrolled,
 };
 
 /// A step of a reduction.
@@ -38,6 +38,12 @@ pub(super) enum By {
 
 /// The slices that a step combines: as many as registers hold at once.
 const SLICES: i64 = 8;
+/// The most slices of floats of 16 bits, which are converted first.
+const MOST_NARROW: i64 = 10;
+/// The least elements of a slice of rows.
+const LEAST_ROW: i64 = 3;
+/// The least slices that are combined at once so that none is left over.
+const LEAST_DIVISOR: i64 = 4;
 /// The elements of an innermost loop that the library computes fast.
 const WIDE: i64 = 64;
 /// The least slices that a step of the library leaves: XLA would merge a step that reduces a whole
@@ -54,16 +60,18 @@ pub(super) type Steps = SmallVec<[Step; 8]>;
 pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -> Option<Steps> {
     match ReduceEngine::of(reducer)? {
         ReduceEngine::Pairs => {
-            let is_long = axes.iter().any(|axis| axis.reduced && axis.len > UNROLLED);
+            let limit = most_unrolled(axes, element_type, true);
+            let is_long = axes.iter().any(|axis| axis.reduced && axis.len > limit);
             let is_slow = is_long || has_odd_rows(axes, element_type);
-            is_slow.then(|| folds(axes, false, |_| By::Reduce))
+            let most = if limit < UNROLLED { MOST_NARROW } else { UNROLLED };
+            is_slow.then(|| folds(axes, most, false, |_| By::Reduce))
         }
         ReduceEngine::Loops => {
             let first = |step| if step == 0 { By::Reduce } else { By::Window };
             // If a reduced dim stays outside of the first one that is folded, XLA:CPU fuses the reshape
             // behind that step with it, and computes truth values bit by bit.
             let in_order = element_type == ElementType::Pred;
-            let steps = folds(axes, in_order, first);
+            let steps = folds(axes, UNROLLED, in_order, first);
             (steps.len() > 1).then_some(steps)
         }
         ReduceEngine::Library => library(reducer.monoid()?, element_type, axes),
@@ -88,8 +96,9 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
 }
 
 /// Returns steps that fold one axis after the other, the outermost first: what lies inside of it
-/// stays side by side. Long axes come before all others, unless they are folded `in_order`.
-fn folds(axes: &Axes, in_order: bool, by: impl Fn(usize) -> By) -> Steps {
+/// stays side by side. A step combines `most` slices at most. Longer axes come before all others, unless
+/// they are folded `in_order`.
+fn folds(axes: &Axes, most: i64, in_order: bool, by: impl Fn(usize) -> By) -> Steps {
     let mut left = axes.clone();
     let mut steps = Steps::new();
     loop {
@@ -100,18 +109,26 @@ fn folds(axes: &Axes, in_order: bool, by: impl Fn(usize) -> By) -> Steps {
         }
         let reduced = |(_, axis): &(usize, &Axis)| axis.reduced;
         let mut all = left.iter().enumerate().filter(reduced);
-        let long = all.clone().find(|(_, axis)| axis.len > UNROLLED && !in_order);
+        let long = all.clone().find(|(_, axis)| axis.len > most && !in_order);
         let Some((axis, &Axis { len, .. })) = long.or_else(|| all.next()) else { return steps };
-        let slices = if len > UNROLLED { divisor(len) } else { len };
+        let is_row = axis + 1 == left.len();
+        let slices = if len > most { slices_of(len, most, is_row) } else { len };
         let step = Step::Fold { axis, slices, by: by(steps.len()) };
         steps.push(step);
         left = after(&left, step);
     }
 }
 
-/// Returns the number of slices for an axis: one that divides it, if there is one near.
-fn divisor(len: i64) -> i64 {
-    (SLICES..=UNROLLED).find(|slices| len % slices == 0).unwrap_or(SLICES)
+/// Returns the number of slices for an axis, `most` at most: one that divides it, if there is one near.
+/// Slices of rows have three elements or more, since XLA:CPU does not vectorise along two, and few enough
+/// for one more step, if that is possible.
+fn slices_of(len: i64, most: i64, is_row: bool) -> i64 {
+    let near = || (SLICES..=most).chain((LEAST_DIVISOR..SLICES).rev());
+    let least = if is_row { LEAST_ROW } else { 1 };
+    let divides = |&slices: &i64| len % slices == 0 && len / slices >= least;
+    let ends = |slices: &i64| divides(slices) && len / slices <= most;
+    let last = near().find(ends).filter(|_| is_row);
+    last.or_else(|| near().find(divides)).unwrap_or(SLICES.min(len / least))
 }
 
 /// Returns the steps for a library that is slow where the innermost axis is short.
