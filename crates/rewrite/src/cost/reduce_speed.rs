@@ -104,12 +104,13 @@ impl ReduceEngine {
 /// fused with the reduce count, such as those that convert floats of 16 bits. LLVM weighs the unrolled
 /// loop, so the limit differs by an element or two: a dim that may be unrolled passes for one that is.
 pub fn most_unrolled(axes: &Axes, element_type: ElementType, is_fused: bool) -> i64 {
-    let are_rows = axes.last().is_some_and(|axis| axis.reduced);
-    match element_type {
-        ElementType::BF16 | ElementType::F16 => 13,
-        _ if are_rows => 27 - if is_fused { 2 } else { 0 },
-        _ => 24 - if is_fused { 2 } else { 0 },
+    if matches!(element_type, ElementType::BF16 | ElementType::F16) {
+        return 13;
     }
+    let are_rows = axes.last().is_some_and(|axis| axis.reduced);
+    let alone = if are_rows { 27 } else { 24 };
+    // Whole numbers are not looked at for NaN.
+    alone - if is_fused { 2 } else { 0 } + if element_type.is_float() { 0 } else { 2 }
 }
 
 /// Checks whether elements side by side along the innermost axis fill less than a vector.
