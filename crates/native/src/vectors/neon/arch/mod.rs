@@ -122,6 +122,10 @@ wide! {
     }
 }
 
+mod powers;
+
+pub(super) use powers::{_mm512_fmadd_ps, _mm512_fnmadd_ps, times_power_of_two};
+
 casts!(_mm512_castps_si512 _mm512_castsi512_ps _mm512_castpd_si512 _mm512_castsi512_pd);
 
 quarters! { |a, b|
@@ -151,35 +155,6 @@ quarters! { |a, b|
     least_ps = ps!(vminq_f32(a, b));
     most_pd = pd!(vmaxq_f64(a, b));
     least_pd = pd!(vminq_f64(a, b));
-}
-
-wide! {
-    pub(super) fn _mm512_fmadd_ps(a: __m512, b: __m512, c: __m512) -> __m512 {
-        let quarter = |n: usize| ps!(vfmaq_f32(c.0[n], a.0[n], b.0[n]));
-        __m512i([quarter(0), quarter(1), quarter(2), quarter(3)])
-    }
-
-    pub(super) fn _mm512_fnmadd_ps(a: __m512, b: __m512, c: __m512) -> __m512 {
-        let quarter = |n: usize| ps!(vfmsq_f32(c.0[n], a.0[n], b.0[n]));
-        __m512i([quarter(0), quarter(1), quarter(2), quarter(3)])
-    }
-
-    /// Returns `a` times 2 to the power of the whole number `n`, -252 to 254, in two factors: the
-    /// second product alone is rounded.
-    pub(super) fn times_power_of_two(a: __m512, n: __m512) -> __m512 {
-        let power = |n| {
-            let biased = arch::vaddq_s32(n, arch::vdupq_n_s32(127));
-            arch::vreinterpretq_u32_s32(arch::vshlq_n_s32::<23>(biased))
-        };
-        let quarter = |a, n| {
-            let n = arch::vcvtq_s32_f32(arch::vreinterpretq_f32_u32(n));
-            let first = arch::vshrq_n_s32::<1>(n);
-            let second = arch::vsubq_s32(n, first);
-            ps!(vmulq_f32(ps!(vmulq_f32(a, power(first))), power(second)))
-        };
-        let ([a, b, c, d], [e, f, g, h]) = (a.0, n.0);
-        __m512i([quarter(a, e), quarter(b, f), quarter(c, g), quarter(d, h)])
-    }
 }
 
 /// Vectors of equal lanes.
