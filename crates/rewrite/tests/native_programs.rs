@@ -118,9 +118,11 @@ impl Gradient {
 #[test]
 fn a_gradient_of_many_reductions_is_called() {
     assert!(LAYER.is_called(FloatMode::Regroup));
-    // Fewer reductions pay for short rows.
-    let rms = Gradient { is_centered: false, dims: [65_536, 64], ..LAYER };
-    assert!(rms.is_called(FloatMode::Regroup));
+    // So do those of an RMS norm.
+    for dims in [LAYER.dims, [65_536, 64]] {
+        let rms = Gradient { is_centered: false, dims, ..LAYER };
+        assert!(rms.is_called(FloatMode::Regroup));
+    }
 }
 
 #[test]
@@ -130,7 +132,11 @@ fn each_condition_counts() {
         ("small", FloatMode::Regroup, Gradient { dims: [1024, 512], ..LAYER }),
         ("short rows", FloatMode::Regroup, Gradient { dims: [524_288, 8], ..LAYER }),
         ("long rows", FloatMode::Regroup, Gradient { dims: [2048, 2048], ..LAYER }),
-        ("few reductions", FloatMode::Regroup, Gradient { is_centered: false, ..LAYER }),
+        (
+            "one reduction of rows",
+            FloatMode::Regroup,
+            Gradient { is_centered: false, inverse: "broadcast(zero), dimensions={}", ..LAYER },
+        ),
         ("columns of an argument", FloatMode::Regroup, Gradient { columns: "dy", ..LAYER }),
         (
             "an exponential",
