@@ -243,7 +243,7 @@ mod tests {
     use crate::level::Level;
     use crate::vectors::Ahead;
 
-    /// What a chain makes of an element, one op after the other.
+    /// Computes the ops of a chain on an element, one after the other.
     fn expected(form: Form, x: f32, operand: impl Fn(usize) -> Option<f32>) -> f32 {
         let ops = (0..CHAINED).filter_map(|number| Some((number, operand(number)?)));
         let x = ops.fold(x, |x, (number, other)| match (number, form) {
