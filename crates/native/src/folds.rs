@@ -24,8 +24,8 @@ pub trait Fold<T: Element>: Copy + Send + Sync + 'static {
     /// Whether this crate has loops in vectors for it, so that others need not become vectors.
     #[doc(hidden)]
     const IN_VECTORS: bool = false;
-    /// The part of an accumulator that is the result: the first one if both have one type, the second one
-    /// if both have one size.
+    /// The part of an accumulator that is the result: the first one if its type is that of the result, the
+    /// second one if it is a place and the result an `i32`.
     #[doc(hidden)]
     const RESULT: Part = Part::None;
 

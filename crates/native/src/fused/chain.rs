@@ -225,11 +225,13 @@ impl<R: Real> RunChain<'_, R> {
         let Self { form, x, operands, row, out } = self;
         for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
             for (i, (x, out)) in x.iter().zip(out).enumerate() {
-                let [a, b, c, d, e] = operands.each_ref().map(|one| one.at(number, i));
+                // An exponential has one operand.
+                let operand = |n: usize| operands[n].at(number, i);
+                let apart = *x - operand(0);
                 *out = match form {
-                    Form::Product => ((*x - a) - b) * c * d + e,
-                    Form::Quotient => ((*x - a) - b) / c * d + e,
-                    Form::Exponential => (*x - a).exp(fused_in_f64),
+                    Form::Product => (apart - operand(1)) * operand(2) * operand(3) + operand(4),
+                    Form::Quotient => (apart - operand(1)) / operand(2) * operand(3) + operand(4),
+                    Form::Exponential => apart.exp(fused_in_f64),
                 };
             }
         }

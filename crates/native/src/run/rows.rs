@@ -42,14 +42,18 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
         let (at, count) = (self.result_of(unit), firsts.len());
         debug_assert!(at + count <= self.results.len, "results within the array");
         let to = self.results.start.wrapping_add(at);
-        // SAFETY: the types are one, or whole numbers of one size; the results of a unit are those of
-        // this task alone. The slices get nothing but values.
+        let is_first = TypeId::of::<F::First>() == TypeId::of::<F::Output>();
+        // The types are looked at, whatever a fold claims.
+        let is_second = TypeId::of::<F::Second>() == TypeId::of::<u32>()
+            && TypeId::of::<F::Output>() == TypeId::of::<i32>();
+        // SAFETY: the types are one, or `u32` and `i32`; the results of a unit are those of this task
+        // alone. The slices get nothing but values.
         unsafe {
             let to = match F::RESULT {
-                Part::First if TypeId::of::<F::First>() == TypeId::of::<F::Output>() => {
+                Part::First if is_first => {
                     (std::slice::from_raw_parts_mut(to.cast(), count), as_room(seconds))
                 }
-                Part::Second if size_of::<F::Second>() == size_of::<F::Output>() => {
+                Part::Second if is_second => {
                     (as_room(firsts), std::slice::from_raw_parts_mut(to.cast(), count))
                 }
                 _ => return false,
@@ -84,7 +88,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     /// Reduces rows of `len` elements, one for each accumulator, and writes them all, if there are
     /// loops that write accumulators alone. Returns whether there are.
     fn reduce_rows_to(&self, elements: &[T], len: usize, to: Rooms<'_, T, F>) -> bool {
-        if len <= MOST_STEPPED {
+        if (2..=MOST_STEPPED).contains(&len) {
             on_level(self.level, StepRows { fold: self.fold, elements, len, to });
             return true;
         }

@@ -57,8 +57,7 @@ chained! {
     _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd, _mm512_add_pd, std::convert::identity
 }
 
-/// How operands of a chain vary along its rows: each bit of five for one that does, or as the chain
-/// says when it runs.
+/// Stands for any set of operands that have rows of elements: the chain has the set.
 const AS_SAID: u8 = u8::MAX;
 
 const PRODUCT: u8 = Form::Product as u8;

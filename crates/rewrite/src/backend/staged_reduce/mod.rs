@@ -15,7 +15,7 @@
 //! slices of the array, which lie far apart, element by element; the elements of a slice lie side
 //! by side.
 //!
-//! - **Pairs** are folded 8 to 16 slices at a time. The steps see elements in another order, so
+//! - **Pairs** are folded 4 to 16 slices at a time. The steps see elements in another order, so
 //!   they reduce by a computation that finds the first of several NaNs by their indices.
 //! - **Loops** are folded by a reduce, which is fused with what computes its operand, and then by
 //!   windows, which XLA does not fuse with the reduce before: two reduces in one fusion compute the
