@@ -18,7 +18,7 @@ use crate::level::Level;
 use crate::pages::{prefer_huge, was_written};
 use crate::pool::{Pool, run_once};
 use crate::run::share;
-use crate::vectors::{Stream, stream};
+use crate::vectors::{Fence, Stream, stream};
 use crate::view::View;
 
 /// The elements that are one task, and the most tasks.
@@ -223,6 +223,7 @@ impl Run<'_> {
             (0..tasks).map(|_| Mutex::new(None)).collect();
         let idle = Idle::new();
         run_once(pool, tasks, &|task| {
+            let _fence = self.past.map(|_| Fence);
             let mut scratch: Scratch<R> = idle.take(plan, true);
             for unit in share(units, tasks, task)..share(units, tasks, task + 1) {
                 for (number, pass) in plan.passes.iter().enumerate() {
@@ -261,6 +262,7 @@ impl Run<'_> {
                 let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
                     (0..pieces).map(|_| Mutex::new(None)).collect();
                 run_once(pool, pieces, &|piece| {
+                    let _fence = self.past.map(|_| Fence);
                     let mut scratch = idle.take(plan, false);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
                     self.tiles(number, (unit, range), &mut scratch, Some(&reduced));

@@ -33,10 +33,14 @@
 //! those that are computed from the result of a convolution whose features are not its minor dim:
 //! XLA:CPU convolves with minor features and transposes the result where it is read
 //! (`xla/service/cpu/conv_canonicalization.cc`), once in each copy (a block of convolutions and group
-//! norms as PyTorch writes it: 0.8 times).
+//! norms as PyTorch writes it: 0.8 times). So do, at last, values that the library does not compute
+//! itself or computes slowly: those of selects, comparisons, exponentials and roots, those of `f16`, and
+//! those with short rows (`rematerialize/library.rs`).
 //!
 //! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
 //! must be merged before.
+
+mod library;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -181,6 +185,15 @@ impl Copies {
     ) -> Option<Self> {
         let value = by.first()?.value;
         let cone = cone(module, value, target, fused)?;
+        let copied = cone.iter().map(|part| part.id);
+        let beside = beside(module, &cone, &by, fused);
+        let is_narrow = beside.iter().any(|&id| library::computes_narrow(module, id));
+        if !by.iter().all(|one| library::is_reduced(module, one.reduction, is_narrow))
+            || !copied.clone().all(|id| library::is_computed(module, id))
+            || !library::has_long_rows(module, &beside)
+        {
+            return None;
+        }
         let spreads = |one: &Shared| {
             cone.iter().any(|part| is_spread_over_rows(module, part.id, one.reduction))
         };
@@ -189,7 +202,6 @@ impl Copies {
         }
         // If nothing else reads the value, the last reduction keeps the original.
         let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
-        let copied = cone.iter().map(|part| part.id);
         let own: FxHashSet<InstId> = readers.iter().copied().chain(copied).collect();
         if module.uses(value).all(|one| readers.contains(&one.user))
             && !cone.iter().any(|part| shares_conversion(module, part.id, &own, fused))
@@ -307,6 +319,21 @@ fn cone(
         }
     }
     Some(parts)
+}
+
+/// Returns the instructions of a cone, and those that the library computes together with a copy: the
+/// readers of the value, and what computes with 16-bit floats that the copy no longer shares.
+fn beside(
+    module: &Module,
+    cone: &[Part],
+    by: &[Shared],
+    fused: &dyn Fn(InstId) -> bool,
+) -> Vec<InstId> {
+    let widened = cone.iter().flat_map(|part| widened_for(module, part.id, fused));
+    let others = widened.flat_map(|of| module.uses(of).map(|one| one.user));
+    let readers = by.iter().flat_map(|shared| shared.readers.iter().copied());
+    let others = others.chain(readers).filter(|&id| module.opcode(id).is_elementwise());
+    cone.iter().map(|part| part.id).chain(others).collect()
 }
 
 /// Checks whether a value is a slice or reversed. XLA:CPU computes these in the loops of elementwise

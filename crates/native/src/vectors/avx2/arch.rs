@@ -9,9 +9,9 @@ use crate::vectors::narrow::Columns;
 
 pub(super) use std::arch::x86_64::{
     __m256i, _CMP_EQ_OQ, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _MM_HINT_T1,
-    _mm_prefetch, _mm_sfence, _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256,
-    _mm256_max_epi16, _mm256_min_epi16, _mm256_set1_epi16, _mm256_srai_epi16, _mm256_storeu_si256,
-    _mm256_sub_epi16, _mm256_xor_si256,
+    _mm_prefetch, _mm256_add_epi16, _mm256_and_si256, _mm256_loadu_si256, _mm256_max_epi16,
+    _mm256_min_epi16, _mm256_set1_epi16, _mm256_srai_epi16, _mm256_storeu_si256, _mm256_sub_epi16,
+    _mm256_xor_si256,
 };
 
 /// Lanes with bits if lanes that were looked at are NaN.

@@ -169,9 +169,6 @@ wide! {
                     all[n] = all[n].add(chain.operands[n].1);
                 }
             }
-            if chain.past {
-                arch::_mm_sfence();
-            }
         }
     }
 }

@@ -11,8 +11,6 @@ wide! {
                 let bytes = arch::_mm512_loadu_si512(from.add(line * 64).cast());
                 arch::_mm512_stream_si512(to.add(line * 64).cast(), bytes);
             }
-            // Without it, others might see the lines later than what follows.
-            arch::_mm_sfence();
         }
     }
 }

@@ -51,6 +51,7 @@ impl<'a> Line<'a> {
             let is_last = number + 1 == steps.len();
             match step {
                 Step::Fold { axis, slices, by } => self.fold((axis, slices, by), is_last)?,
+                Step::Outer => self.outer()?,
                 Step::Columns => self.columns(is_last)?,
                 Step::Rest => self.rest()?,
             }
@@ -115,7 +116,9 @@ impl<'a> Line<'a> {
         let (at, whole) = around_one(before, len, within);
         let mut rests = None;
         if rest > 0 {
-            if self.is_library() && self.values.iter().any(|&value| self.is_computed(value)) {
+            // The slices would be computed for themselves; those of pairs are worth it.
+            let is_single = self.engine() != Some(ReduceEngine::Pairs);
+            if is_single && self.values.iter().any(|&value| self.is_computed(value)) {
                 return None;
             }
             self.reshape(&whole);
@@ -257,6 +260,29 @@ impl<'a> Line<'a> {
     }
 
     /// Reduces all that remains at once.
+    /// Reduces along all axes but the innermost one, in the dims of the array: what computes it stays
+    /// fused.
+    fn outer(&mut self) -> Option<()> {
+        let innermost = self.axes.last()?.len;
+        let &[all] = self.values.as_slice() else { return None };
+        let dims = self.patch.shape(self.module, all).as_array()?.dims().to_vec();
+        let (mut inner, mut count) = (dims.len(), 1i64);
+        while count < innermost {
+            inner = inner.checked_sub(1)?;
+            count = count.checked_mul(dims[inner])?;
+        }
+        let own = self.reduce.dims(self.module);
+        let is_reduced =
+            |dim: usize| dim < inner && own.iter().any(|&own| usize::try_from(own) == Ok(dim));
+        let (reduced, kept): (Vec<usize>, Vec<usize>) =
+            (0..dims.len()).partition(|&dim| is_reduced(dim));
+        let kept: Vec<i64> = kept.into_iter().map(|dim| dims[dim]).collect();
+        let inits = self.inits(false)?;
+        let made = self.stages.reduce(&reduced, &kept, &self.values, &inits, &mut self.patch);
+        self.values = self.stages.apart(made, &kept, &mut self.patch);
+        Some(())
+    }
+
     fn rest(&mut self) -> Option<()> {
         let dims: Vec<i64> = self.axes.iter().map(|axis| axis.len).collect();
         self.reshape(&dims);

@@ -9,6 +9,21 @@ use crate::cost::CostModel;
 /// The most ops that are computed anew.
 const MOST_OPS: usize = 16;
 
+/// Returns a value, and what it is computed from where it is used, with the arrays that are reshaped for
+/// it: at most [`MOST_OPS`] instructions.
+pub(super) fn read_by(module: &Module, model: CostModel<'_>, value: InstId) -> Vec<InstId> {
+    let mut all = vec![value];
+    let mut at = 0;
+    while let Some(&id) = all.get(at).filter(|_| at < MOST_OPS) {
+        let is_alias = matches!(module.opcode(id), Opcode::Reshape | Opcode::Bitcast);
+        if is_alias || model.is_fused(module, id) {
+            all.extend_from_slice(module.operands(id));
+        }
+        at += 1;
+    }
+    all
+}
+
 /// A value that is computed in other dims.
 pub(super) struct Lift<'a> {
     module: &'a Module,

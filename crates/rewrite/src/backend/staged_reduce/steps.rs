@@ -21,6 +21,8 @@ pub(super) enum Step {
         /// The op that combines them.
         by: By,
     },
+    /// Reduce along all axes but the innermost one.
+    Outer,
     /// Combine the elements along the innermost axis, which is taken apart into columns.
     Columns,
     /// Reduce all that remains.
@@ -56,23 +58,29 @@ const SMALL: i64 = 4096;
 
 pub(super) type Steps = SmallVec<[Step; 8]>;
 
-/// Returns the steps for a reduction of these axes; `None` if it is best as it is.
-pub(super) fn steps(reducer: &Reducer, element_type: ElementType, axes: &Axes) -> Option<Steps> {
+/// Returns the steps for a reduction of these axes; `None` if it is best as it is. The first step of a
+/// loop is one that is `aligned`, if there is one.
+pub(super) fn steps(
+    reducer: &Reducer,
+    element_type: ElementType,
+    axes: &Axes,
+    aligned: &dyn Fn(Step) -> bool,
+) -> Option<Steps> {
     match ReduceEngine::of(reducer)? {
         ReduceEngine::Pairs => {
             let limit = most_unrolled(axes, element_type, true);
             let is_long = axes.iter().any(|axis| axis.reduced && axis.len > limit);
             let is_slow = is_long || has_odd_rows(axes, element_type);
             let most = if limit < UNROLLED { MOST_NARROW } else { UNROLLED };
-            is_slow.then(|| folds(axes, most, false, |_| By::Reduce))
+            is_slow.then(|| folds(axes, most, false, &|_| By::Reduce, &|_| true))
         }
         ReduceEngine::Loops => {
             let first = |step| if step == 0 { By::Reduce } else { By::Window };
             // If a reduced dim stays outside of the first one that is folded, XLA:CPU fuses the reshape
             // behind that step with it, and computes truth values bit by bit.
             let in_order = element_type == ElementType::Pred;
-            let steps = folds(axes, UNROLLED, in_order, first);
-            (steps.len() > 1).then_some(steps)
+            let steps = folds(axes, UNROLLED, in_order, &first, aligned);
+            (steps.len() > 1 && aligned(*steps.first()?)).then_some(steps)
         }
         ReduceEngine::Library => library(reducer.monoid()?, element_type, axes),
     }
@@ -87,6 +95,11 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
                 axis.len = axis.len / slices.max(1) + axis.len % slices.max(1);
             }
         }
+        Step::Outer => {
+            let innermost = left.pop();
+            left.retain(|axis| !axis.reduced);
+            left.extend(innermost);
+        }
         Step::Columns => {
             left.pop();
         }
@@ -97,8 +110,14 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
 
 /// Returns steps that fold one axis after the other, the outermost first: what lies inside of it
 /// stays side by side. A step combines `most` slices at most. Longer axes come before all others, unless
-/// they are folded `in_order`.
-fn folds(axes: &Axes, most: i64, in_order: bool, by: impl Fn(usize) -> By) -> Steps {
+/// they are folded `in_order`. The first step is one that `fits`, if there is one.
+fn folds(
+    axes: &Axes,
+    most: i64,
+    in_order: bool,
+    by: &dyn Fn(usize) -> By,
+    fits: &dyn Fn(Step) -> bool,
+) -> Steps {
     let mut left = axes.clone();
     let mut steps = Steps::new();
     loop {
@@ -112,20 +131,49 @@ fn folds(axes: &Axes, most: i64, in_order: bool, by: impl Fn(usize) -> By) -> St
         let long = all.clone().find(|(_, axis)| axis.len > most && !in_order);
         let Some((axis, &Axis { len, .. })) = long.or_else(|| all.next()) else { return steps };
         let is_row = axis + 1 == left.len();
-        let slices = if len > most { slices_of(len, most, is_row) } else { len };
-        let step = Step::Fold { axis, slices, by: by(steps.len()) };
+        let step = |slices: i64| Step::Fold { axis, slices, by: by(steps.len()) };
+        let fits = |slices: i64| !steps.is_empty() || fits(step(slices));
+        let slices = if len > most { slices_of(len, most, is_row, &fits) } else { len };
+        let step = step(slices);
         steps.push(step);
         left = after(&left, step);
     }
 }
 
-/// Returns the number of slices for an axis, `most` at most: one that divides it, if there is one near.
+/// Checks whether the first step of a loop reads slices that are rows of the array, of some of its dims.
+/// XLA:CPU computes the place of an element of other slices by divisions, one element after the other,
+/// if the array has more than two dims: maxima of `s32[2,50,6400]` took twice as long in steps.
+pub(super) fn is_aligned(dims: &[i64], axes: &Axes, step: Step) -> bool {
+    let Step::Fold { axis, slices, .. } = step else { return true };
+    if dims.iter().filter(|&&dim| dim > 1).count() <= 2 {
+        return true;
+    }
+    let within = |axes: &[Axis]| axes.iter().fold(1i64, |all, axis| all.saturating_mul(axis.len));
+    let Some(Axis { len, .. }) = axes.get(axis) else { return false };
+    // Scalars and rows that are broadcast are read in their own ways.
+    if within(axes) != dims.iter().fold(1i64, |all, &dim| all.saturating_mul(dim)) {
+        return true;
+    }
+    let slice = (len / slices.max(1)).saturating_mul(within(&axes[axis + 1..]));
+    let mut inside = 1i64;
+    for &dim in dims.iter().rev() {
+        let row = inside.saturating_mul(dim);
+        if row >= slice {
+            return slice % inside == 0 && row % slice == 0;
+        }
+        inside = row;
+    }
+    true
+}
+
+/// Returns the number of slices for an axis, `most` at most: one that divides it and `fits`, if there is
+/// one near.
 /// Slices of rows have three elements or more, since XLA:CPU does not vectorise along two, and few enough
 /// for one more step, if that is possible.
-fn slices_of(len: i64, most: i64, is_row: bool) -> i64 {
+fn slices_of(len: i64, most: i64, is_row: bool, fits: &dyn Fn(i64) -> bool) -> i64 {
     let near = || (SLICES..=most).chain((LEAST_DIVISOR..SLICES).rev());
     let least = if is_row { LEAST_ROW } else { 1 };
-    let divides = |&slices: &i64| len % slices == 0 && len / slices >= least;
+    let divides = |&slices: &i64| len % slices == 0 && len / slices >= least && fits(slices);
     let ends = |slices: &i64| divides(slices) && len / slices <= most;
     let last = near().find(ends).filter(|_| is_row);
     last.or_else(|| near().find(divides)).unwrap_or(SLICES.min(len / least))
@@ -138,10 +186,11 @@ fn library(monoid: Monoid, element_type: ElementType, axes: &Axes) -> Option<Ste
         return Some(Steps::from_slice(&[wide, Step::Rest]));
     }
     let columns = innermost.reduced && innermost.len <= most_columns(monoid, element_type);
-    let rest = axes.iter().filter(|axis| axis.reduced).count() > 1;
+    // The columns come last: XLA:CPU would store each before it leaves their sums to the library.
+    let is_last = axes.iter().filter(|axis| axis.reduced).count() == 1;
     columns.then(|| {
-        let steps = [Step::Columns, Step::Rest];
-        Steps::from_slice(if rest { &steps } else { &steps[..1] })
+        let steps = [Step::Outer, Step::Columns];
+        Steps::from_slice(if is_last { &steps[1..] } else { &steps })
     })
 }
 

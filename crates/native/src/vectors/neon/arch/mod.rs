@@ -546,9 +546,6 @@ wide! {
 
     /// Does nothing: whether fetching ahead helps was not measured on such CPUs.
     pub(super) fn _mm_prefetch<const HINT: i32>(_from: *const i8) {}
-
-    /// Does nothing: there are no stores that it would wait for.
-    pub(super) fn _mm_sfence() {}
 }
 
 quarters! { |a, b|
