@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Reductions on XLA:CPU as they are written and as Tilewright rewrites them, beside reading.
 
-    python benches/reduce_peer.py [--only SUBSTRING] [--random N] [--seconds S] [--bin PATH]
+    python benches/reduce_peer.py [--only SUBSTRING] [--random N] [--seed N] [--seconds S]
+        [--bin PATH]
 
 Each program reduces one array: of the shapes that users complain of, and of random ones;
 sums, products, extrema, their places, truth values; in f32, bf16, f64, s32 and pred; alone,
-behind ops that XLA fuses into the reduction, and several at once.  The programs run in turn
+behind ops that XLA fuses into the reduction, and several at once.  The random ones have more
+types, more ops before and several reductions of one array: `--seed` draws others.  The programs run in turn
 with one that reads as many bytes: the best of four reductions that XLA:CPU vectorises.  Every
 column is the fastest of many runs, divided by that.  A program that seems slower than before
 is measured once more, three times as long.
@@ -76,6 +78,10 @@ PATTERNS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((32, 56, 56, 48), (0, 1, 2)),
     ((32, 48, 56, 56), (0, 2, 3)),
     ((256, 4096, 3), (1,)),
+    ((24, 10, 384, 6, 6), (1, 4)),
+    ((49, 32, 9, 17, 5), (0, 2, 4)),
+    ((2, 49, 80, 80), (0, 1, 2, 3)),
+    ((128, 128, 112, 1), (0, 1, 2, 3)),
 )
 TYPES = ("float32", "bfloat16", "float64", "int32")
 MONOIDS: dict[str, Callable[..., jax.Array]] = {
@@ -133,7 +139,7 @@ def reduction(
     producer: str = "",
 ) -> Program:
     """A reduction along axes of what a producer makes of an array."""
-    before = PRODUCERS[producer]
+    before = RANDOM_PRODUCERS[producer]
     axis = axes[0] if name.startswith("arg") else tuple(axes)
     shown = ",".join(map(str, dims))
     label = f"{name} {dtype}[{shown}] along {','.join(map(str, axes))}"
@@ -167,28 +173,85 @@ def patterns() -> Iterator[Program]:
             yield reduction("argmax", jnp.argmax, dims, axes, "float32", "shifted")
 
 
-def random_programs(count: int) -> Iterator[Program]:
-    """Reductions of random shapes of 1 to 8 million elements."""
-    rng = np.random.default_rng(7)
-    sizes = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 49, 64, 100, 127, 196, 256, 1000, 1024, 3000)
+def both_extrema(x: jax.Array, axis: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+    """A maximum and a minimum."""
+    return jnp.max(x, axis), jnp.min(x, axis)
+
+
+def turned(x: jax.Array, axis: tuple[int, ...]) -> jax.Array:
+    """A sum of a transposed array."""
+    return jnp.sum(jnp.swapaxes(x, 0, -1), axis)
+
+
+def normalised(x: jax.Array, axis: tuple[int, ...]) -> jax.Array:
+    """Parts of a sum."""
+    return x / jnp.sum(x, axis, keepdims=True)
+
+
+def maximum_and_place(x: jax.Array, axis: int) -> tuple[jax.Array, jax.Array]:
+    """A maximum and its place."""
+    return jnp.max(x, axis), jnp.argmax(x, axis)
+
+
+RANDOM_SIZES = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 17, 20, 24, 28, 31, 32, 49, 56, 64, 80, 100, 112,
+    127, 128, 196, 224, 256, 384, 512, 768, 1000, 1024, 3000, 4096,
+)
+RANDOM_TYPES = (
+    *["float32"] * 4, *["bfloat16"] * 2, "float16", "float64", "int32", "uint8", "int8", "uint32",
+    "bool",
+)
+OF_ALL: dict[str, Callable[..., Any]] = MONOIDS | {
+    "extrema": both_extrema,
+    "count": jnp.count_nonzero,
+    "turned": turned,
+}
+OF_FLOATS: dict[str, Callable[..., Any]] = {
+    "moments": moments,
+    "mean": jnp.mean,
+    "var": jnp.var,
+    "logsumexp": jax.nn.logsumexp,
+    "normalised": normalised,
+}
+OF_BOOL: dict[str, Callable[..., Any]] = {
+    "any": jnp.any,
+    "all": jnp.all,
+    "sum": jnp.sum,
+    "count": jnp.count_nonzero,
+}
+RANDOM_PRODUCERS: dict[str, Function] = PRODUCERS | {
+    "abs": jnp.abs,
+    "exp": jnp.exp,
+    "tanh": jnp.tanh,
+    "relu": lambda x: jnp.maximum(x, 0),
+    "selected": lambda x: jnp.where(x > 0, x, 0),
+    "weighted": lambda x: x * jnp.arange(x.shape[-1]).astype(x.dtype),
+    "centred": lambda x: x - x[:1],
+}
+
+
+def random_programs(count: int, seed: int) -> Iterator[Program]:
+    """Reductions of random shapes of 0.5 to 8 million elements."""
+    rng = np.random.default_rng(seed)
     made = 0
     while made < count:
-        rank = int(rng.integers(2, 6))
-        dims = [int(rng.choice(sizes)) for _ in range(rank)]
-        if not 1 << 20 <= int(np.prod(dims)) <= 1 << 23:
+        rank = int(rng.integers(1, 6))
+        dims = [int(rng.choice(RANDOM_SIZES)) for _ in range(rank)]
+        if not 1 << 19 <= int(np.prod(dims)) <= 1 << 23:
             continue
-        axes = sorted(rng.choice(rank, size=int(rng.integers(1, rank)), replace=False).tolist())
-        dtype = str(rng.choice(["float32", "float32", "bfloat16", "float64", "int32", "bool"]))
-        by: dict[str, Callable[..., Any]] = {"any": jnp.any, "all": jnp.all}
-        if dtype != "bool":
-            by = dict(MONOIDS)
-            if dtype == "bfloat16":
-                del by["prod"]
-            if len(axes) == 1:
-                by |= PLACES
+        axes = sorted(rng.choice(rank, size=int(rng.integers(1, rank + 1)), replace=False).tolist())
+        dtype = str(rng.choice(RANDOM_TYPES))
+        is_float = "float" in dtype
+        by = dict(OF_BOOL if dtype == "bool" else OF_ALL | (OF_FLOATS if is_float else {}))
+        if len(axes) == 1 and dtype != "bool":
+            by |= PLACES | {"argmax and max": maximum_and_place}
+        if dtype in ("bfloat16", "float16"):
+            del by["prod"]
         name = str(rng.choice(sorted(by)))
-        producers = ["", "", "square", "shifted"] if dtype == "float32" else [""]
-        yield reduction(name, by[name], dims, axes, dtype, str(rng.choice(producers)))
+        producer = str(rng.choice(["", "", "", *RANDOM_PRODUCERS])) if is_float else ""
+        if producer == "above" and name not in OF_BOOL:
+            continue
+        yield reduction(name, by[name], dims, axes, dtype, producer)
         made += 1
 
 
@@ -208,9 +271,9 @@ def array_of(program: Program) -> np.ndarray:
         return values > 0
     if program.name.startswith("prod"):
         values = 1 + values / 4096
-    return (values * 100).astype("int32") if "int" in program.dtype else values.astype(
-        jnp.dtype(program.dtype)
-    )
+    if "int" in program.dtype:
+        values = (np.abs(values) if program.dtype.startswith("u") else values) * 25
+    return values.astype(jnp.dtype(program.dtype))
 
 
 READERS: dict[int, list[tuple[xla.Executable, list[jax.Array]]]] = {}
@@ -297,6 +360,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
     parser.add_argument("--only", default="", help="names that contain this text")
     parser.add_argument("--random", type=int, default=0, help="so many random programs, too")
+    parser.add_argument("--seed", type=int, default=7, help="of the random programs")
     parser.add_argument("--just-random", action="store_true", help="leave the chosen ones out")
     parser.add_argument("--seconds", type=float, default=0.2, help="for each program")
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
@@ -307,7 +371,7 @@ def main() -> None:
     print("| reduction | original | rewritten | times as fast |\n|---|---:|---:|---:|")
     chosen = [] if options.just_random else list(patterns())
     rows = []
-    for program in [*chosen, *random_programs(options.random)]:
+    for program in [*chosen, *random_programs(options.random, options.seed)]:
         if options.only in program.name:
             rows.append(measure(program, options.seconds))
             print(rows[-1].markdown(), flush=True)

@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::dims::{SliceDim, WindowDim};
+use tilewright_ir::ops::elementwise::ReducePrecisionAttrs;
 use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
 use tilewright_ir::{CompId, Dims, ElementType, Module, Op, Patch, Shape, Value};
 
@@ -12,6 +13,9 @@ use crate::analysis::reduce::{
 };
 use crate::cost::CostModel;
 use crate::cost::reduce_speed::{Axes, Axis, ROWS, ReduceEngine};
+
+/// The bits of a `bf16`.
+const BF16: ReducePrecisionAttrs = ReducePrecisionAttrs { exponent_bits: 8, mantissa_bits: 7 };
 
 /// Fewer rows than this are reduced together, whatever their number.
 const LEAST_ROWS: i64 = 1 << 10;
@@ -46,7 +50,7 @@ impl<'a> Line<'a> {
 
     /// Plans all steps and returns the edits. `None` if a step has no form.
     pub(super) fn all(mut self, steps: &[Step]) -> Option<Patch> {
-        self.values = self.converted(self.values.clone());
+        self.values = self.widened()?;
         for (number, &step) in steps.iter().enumerate() {
             let is_last = number + 1 == steps.len();
             match step {
@@ -65,6 +69,27 @@ impl<'a> Line<'a> {
         let value = self.stages.together(&self.values, &mut self.patch)?;
         self.patch.replace(self.reduce.id, value);
         Some(self.patch)
+    }
+
+    /// The values in the types of the stages. XLA takes conversions to 16 bits and back away, so what is
+    /// computed in these is rounded once more: else a value that ties might win by bits that it has not.
+    /// `None` if it cannot be rounded so: that would take small numbers of `f16` for zeros.
+    fn widened(&mut self) -> Option<SmallVec<[Value; 2]>> {
+        let mut wide = self.converted(self.values.clone());
+        for (narrow, wide) in self.values.clone().into_iter().zip(&mut wide) {
+            if narrow == *wide || !self.is_computed(narrow) {
+                continue;
+            }
+            match self.patch.shape(self.module, narrow).as_array()?.element_type {
+                ElementType::BF16 => {}
+                ElementType::F16 => return None,
+                _ => continue,
+            }
+            let shape = self.patch.shape(self.module, *wide).clone();
+            let op = Op::ReducePrecision(Box::new(BF16));
+            *wide = self.patch.add(self.reduce.id, op, shape, [*wide]);
+        }
+        Some(wide)
     }
 
     /// Converts values to the types of the stages.

@@ -16,7 +16,8 @@
 //! by side.
 //!
 //! - **Pairs** are folded 4 to 16 slices at a time. The steps see elements in another order, so
-//!   they reduce by a computation that finds the first of several NaNs by their indices.
+//!   they reduce by a computation that finds the first of several NaNs by their indices. Values of 16
+//!   bits are compared in f32, and rounded first if they are computed.
 //! - **Loops** are folded by a reduce, which is fused with what computes its operand, and then by
 //!   windows, which XLA does not fuse with the reduce before: two reduces in one fusion compute the
 //!   inner one again for each element that the outer one reads.
