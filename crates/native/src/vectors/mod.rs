@@ -63,9 +63,9 @@ pub(crate) struct Products<T> {
 /// other threads learn that the lines were written.
 pub(crate) type Stream = unsafe fn(from: *const u8, to: *mut u8, lines: usize);
 
-/// The end of a task that writes past the caches: other threads might see such stores later than those
-/// that follow, but see those before the fence was dropped first. It waits until all are in memory,
-/// so that one at the end of each tile costs as much as a quarter of a layer norm.
+/// A fence that is set when this is dropped, at the end of a task that writes past the caches. Without
+/// it, other threads might see what the task writes next before they see those stores. The fence waits
+/// until the stores are in memory: one after each tile took a fifth of the time of a layer norm.
 #[derive(Debug)]
 pub(crate) struct Fence;
 

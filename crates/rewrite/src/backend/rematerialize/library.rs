@@ -26,7 +26,7 @@ const LARGE: i64 = 1 << 22;
 
 /// Checks whether the library computes a reduction: a sum or an extremum of one array of floats
 /// (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`). What is computed in `bf16` must
-/// be for a sum: with extrema a copy takes 1.1 to 1.2 times as long.
+/// be for a sum: copies for extrema take 1.1 to 1.2 times as long.
 pub(super) fn is_reduced(module: &Module, reduction: InstId, computes_narrow: bool) -> bool {
     let by = match module.op(reduction) {
         Op::Reduce(attrs) => attrs.to_apply,
@@ -42,9 +42,10 @@ pub(super) fn is_reduced(module: &Module, reduction: InstId, computes_narrow: bo
 
 /// Checks whether the library computes an instruction's value for a reduction. It does not know selects,
 /// comparisons and `f16` (`GetYnnUnaryOpMap` and `IsElementwiseOpSupportedByYnn` in
-/// `xla/backends/cpu/ynn_support.cc`), so that XLA:CPU stores each copy of them. Roots and their
-/// like take longer than to load what was stored, exponentials do if it is not large. Products of 8-bit integers do not wrap around
-/// in it, so that a copy of one would have another value.
+/// `xla/backends/cpu/ynn_support.cc`), so that XLA:CPU stores each copy of them. Roots and similar
+/// functions take longer than loading a stored value; exponentials take longer unless the value is
+/// large. Squares of 8-bit integers that overflow had another value in a copy than in the stored array,
+/// so nothing is copied in these types.
 pub(super) fn is_computed(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     match opcode {

@@ -71,9 +71,10 @@ impl<'a> Line<'a> {
         Some(self.patch)
     }
 
-    /// The values in the types of the stages. XLA takes conversions to 16 bits and back away, so what is
-    /// computed in these is rounded once more: else a value that ties might win by bits that it has not.
-    /// `None` if it cannot be rounded so: that would take small numbers of `f16` for zeros.
+    /// Returns the values in the types of the stages. XLA removes a conversion to 16 bits and back, so
+    /// values that are computed in `bf16` are rounded once more by a `reduce-precision`: otherwise
+    /// elements that are equal in `bf16` would differ in f32, and another one could win. `None` for
+    /// values that are computed in `f16`, whose subnormal numbers a `reduce-precision` makes zero.
     fn widened(&mut self) -> Option<SmallVec<[Value; 2]>> {
         let mut wide = self.converted(self.values.clone());
         for (narrow, wide) in self.values.clone().into_iter().zip(&mut wide) {
