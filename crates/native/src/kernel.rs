@@ -391,11 +391,10 @@ impl<T: Element, F: Fold<T>> Waiting<T, F> {
 
     /// Returns the result of all parts.
     pub(crate) fn finish(&self) -> (F::First, F::Second) {
-        let mut all = self.fold.start();
-        for (n, &held) in self.results.iter().enumerate() {
-            if self.parts >> n & 1 == 1 {
-                all = self.merged(held, all);
-            }
+        let (mut all, mut left) = (self.fold.start(), self.parts);
+        while let Some(&held) = self.results.get(left.trailing_zeros() as usize) {
+            all = self.merged(held, all);
+            left &= left - 1;
         }
         all
     }

@@ -29,6 +29,7 @@
 
 mod accumulators;
 mod axes;
+mod caches;
 mod elements;
 mod error;
 mod folds;

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::axes::{Axes, Axis, Role};
+use crate::caches::last_cache;
 use crate::elements::Element;
 use crate::folds::Fold;
 use crate::kernel::{LEFT, ROW_PART, TOGETHER};
@@ -31,10 +32,11 @@ const MOST_WHOLE: usize = 512;
 /// Blocks of neighbouring results are added in turn if those of one result are at most this many
 /// elements side by side: shorter runs, far apart, are read slowly.
 const MOST_RUN: usize = 4096;
-/// Arrays of more bytes than this are probably not in a cache.
-const FAR_BYTES: usize = 1 << 24;
-/// The bytes of the array that are one task. Starting a task takes some microseconds.
-const TASK_BYTES: usize = 1 << 18;
+/// The bytes of the array that are one task, at least, and if there are enough tasks. A task that is
+/// begun and merged takes as long as some 10 KB.
+const LEAST_TASK_BYTES: usize = 1 << 18;
+const TASK_BYTES: usize = 1 << 20;
+const ENOUGH_TASKS: usize = 8;
 /// The most tasks of one reduction, and the most pieces with accumulators of their own.
 const MOST_TASKS: usize = 256;
 const MOST_PIECES: usize = 64;
@@ -43,7 +45,7 @@ const MOST_PIECES: usize = 64;
 /// outside of it, once for each index of the kept axes outside of it.
 ///
 /// Rows may be reduced before they are added. The plan follows from dims, strides, the type of the
-/// elements and the fold alone.
+/// elements and the fold alone, but for `is_far`.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
@@ -290,13 +292,17 @@ impl Plan {
         let positions = self.positions();
         let blocks = positions.saturating_mul(self.members());
         let unit = blocks.saturating_mul(self.width()).saturating_mul(element_bytes);
-        if self.units < MOST_PIECES {
-            let most = (MOST_PIECES / self.units.max(1)).min(positions).max(1);
-            self.pieces = (unit / TASK_BYTES).clamp(1, most);
-        }
         let bytes = unit.saturating_mul(self.units);
-        self.is_far = bytes > FAR_BYTES;
-        self.tasks = (bytes / TASK_BYTES).clamp(1, MOST_TASKS).min(self.units.max(1));
+        let few = (bytes / LEAST_TASK_BYTES).min(ENOUGH_TASKS);
+        let tasks = few.max(bytes / TASK_BYTES);
+        if self.units < MOST_PIECES {
+            let units = self.units.max(1);
+            let most = (MOST_PIECES / units).min(positions).max(1);
+            self.pieces = tasks.div_ceil(units).clamp(1, most);
+        }
+        // A cache that is almost as large as an array holds other things, too.
+        self.is_far = bytes > last_cache() / 4 * 3;
+        self.tasks = tasks.clamp(1, MOST_TASKS).min(self.units.max(1));
     }
 
     /// The distances in the result of the elements of a block that remain, in the order in which

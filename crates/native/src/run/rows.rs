@@ -12,6 +12,9 @@ use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Waiting};
 use crate::level::on_level;
 use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
 
+/// Fewer elements than this are no part of a row of their own.
+const SHORT_REST: usize = ROW_PART / 2;
+
 impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     /// Reduces a unit of short rows.
     pub(super) fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
@@ -111,13 +114,18 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
 
     /// Reduces elements that lie side by side.
     pub(super) fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
-        if F::PLACES || row.len() <= ROW_PART {
+        // A short rest is one part with the elements before it: a part takes as long as many elements.
+        let last = match row.len() % ROW_PART {
+            rest @ 1..SHORT_REST => ROW_PART + rest,
+            rest => rest,
+        };
+        if F::PLACES || row.len() <= last.max(ROW_PART) {
             return self.reduced_part(row);
         }
         let mut waiting = Waiting::new(self.fold);
         let (first, second) = self.fold.start();
         let (mut firsts, mut seconds) = ([first; ROW_PARTS], [second; ROW_PARTS]);
-        let (whole, rest) = row.split_at(row.len() - row.len() % ROW_PART);
+        let (whole, rest) = row.split_at(row.len() - last);
         for parts in whole.chunks(ROW_PART * ROW_PARTS) {
             let count = parts.len() / ROW_PART;
             let to = (&mut firsts[..count], &mut seconds[..count]);
