@@ -158,31 +158,12 @@ impl Norm {
         let mut p = Program::new(&shaped.dims)?;
         let mut operands = vec![shaped.whole(x)?, shaped.whole(dy)?];
         let (x_in, dy_in) = (p.input(), p.input());
-        let Statistics { inverse, normed, .. } = self.statistics(&mut p, x_in, &shaped)?;
-        let mut scaled = dy_in;
+        let mut scale_in = None;
         if let Some(scale) = scale {
             operands.push(shaped.parameter(scale)?);
-            let scale = p.input();
-            scaled = p.binary(Binary::Multiply, dy_in, scale)?;
+            scale_in = Some(p.input());
         }
-        // dx = inverse (scaled - mean(scaled) - normed mean(scaled normed)); the mean of `scaled`
-        // comes from the mean of `x`.
-        let count = p.constant(shaped.count);
-        let mut left = scaled;
-        if self.centered {
-            let sum = p.reduce(Reduction::Sum, scaled, &shaped.axes)?;
-            let mean = p.binary(Binary::Divide, sum, count)?;
-            left = p.binary(Binary::Subtract, scaled, mean)?;
-        }
-        let along = p.binary(Binary::Multiply, scaled, normed)?;
-        let along = p.reduce(Reduction::Sum, along, &shaped.axes)?;
-        let along = p.binary(Binary::Divide, along, count)?;
-        let along = p.binary(Binary::Multiply, normed, along)?;
-        let left = p.binary(Binary::Subtract, left, along)?;
-        let dx = p.binary(Binary::Multiply, left, inverse)?;
-        let dscale = p.binary(Binary::Multiply, dy_in, normed)?;
-        let dscale = p.reduce(Reduction::Sum, dscale, &shaped.others)?;
-        let dbias = p.reduce(Reduction::Sum, dy_in, &shaped.others)?;
+        let [dx, dscale, dbias] = self.gradients(&mut p, [x_in, dy_in], scale_in, &shaped)?;
         p.output(dx, &[], x.kind())?;
         p.output(dscale, &shaped.others, statistics_of(x))?;
         p.output(dbias, &shaped.others, statistics_of(x))?;
@@ -192,6 +173,61 @@ impl Norm {
             parameter.dims = shaped.parameter_dims();
         }
         Ok(Gradients { x: dx, scale, bias })
+    }
+
+    /// The gradients of the input, of the scale and of the bias.
+    fn gradients(
+        &self,
+        p: &mut Program,
+        [x, dy]: [Id; 2],
+        scale: Option<Id>,
+        shaped: &Shaped,
+    ) -> Result<[Id; 3], Error> {
+        let Statistics { inverse, normed, .. } = self.statistics(p, x, shaped)?;
+        let scaled = |p: &mut Program, value: Id| match scale {
+            Some(scale) => p.binary(Binary::Multiply, value, scale),
+            None => Ok(value),
+        };
+        let mut left = scaled(p, dy)?;
+        let products = p.binary(Binary::Multiply, dy, normed)?;
+        // Where one scale serves all elements of a statistic, it multiplies their sums, of which the
+        // gradients of parameters are made.
+        let is_same = shaped.axes.iter().all(|axis| shaped.others.contains(axis));
+        let (mut means, sums, axes) = if is_same {
+            let sums = [
+                p.reduce(Reduction::Sum, dy, &shaped.axes)?,
+                p.reduce(Reduction::Sum, products, &shaped.axes)?,
+            ];
+            let means = [scaled(p, sums[0])?, scaled(p, sums[1])?];
+            let rest = shaped.others.iter().filter(|axis| !shaped.axes.contains(axis));
+            (means, sums, rest.copied().collect::<Vec<i64>>())
+        } else {
+            let along = p.binary(Binary::Multiply, left, normed)?;
+            let means = [
+                p.reduce(Reduction::Sum, left, &shaped.axes)?,
+                p.reduce(Reduction::Sum, along, &shaped.axes)?,
+            ];
+            (means, [dy, products], shaped.others.clone())
+        };
+        let count = p.constant(shaped.count);
+        for mean in &mut means {
+            *mean = p.binary(Binary::Divide, *mean, count)?;
+        }
+        // dx = inverse (scaled - mean(scaled) - normed mean(scaled normed)); the mean of `scaled`
+        // comes from the mean of `x`.
+        if self.centered {
+            left = p.binary(Binary::Subtract, left, means[0])?;
+        }
+        let along = p.binary(Binary::Multiply, normed, means[1])?;
+        let left = p.binary(Binary::Subtract, left, along)?;
+        let dx = p.binary(Binary::Multiply, left, inverse)?;
+        let [dbias, dscale] = match axes.as_slice() {
+            [] => sums,
+            axes => {
+                [p.reduce(Reduction::Sum, sums[0], axes)?, p.reduce(Reduction::Sum, sums[1], axes)?]
+            }
+        };
+        Ok([dx, dscale, dbias])
     }
 
     fn statistics(&self, p: &mut Program, x: Id, shaped: &Shaped) -> Result<Statistics, Error> {

@@ -11,14 +11,15 @@ use super::room::LINE;
 use super::steps::{Action, Along, Arg, Pass, Step, uses_of};
 use super::tile::Operand;
 use crate::level::Level;
-use crate::vectors::{self, Ahead, CHAINED, Form};
+use crate::vectors::{self, Ahead, CHAINED, Form, Negated};
 
 /// A chain of ops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Chain {
-    form: Form,
+    pub(super) form: Form,
     /// Which of its arguments each operand is; 0 if the chain lacks it.
-    operands: [u8; CHAINED],
+    pub(super) operands: [u8; CHAINED],
+    pub(super) negated: Negated,
 }
 
 impl Chain {
@@ -49,31 +50,17 @@ impl Chain {
     fn free(self) -> usize {
         self.operands.iter().rposition(|&arg| arg != 0).map_or(0, |last| last + 1)
     }
-
-    pub(super) fn form(self) -> Form {
-        self.form
-    }
-
-    /// The operands. Those that are missing change nothing.
-    pub(super) fn operands<'a, R: Real>(
-        self,
-        arg: impl Fn(usize) -> Operand<'a, R>,
-        missing: &'a [R; CHAINED],
-    ) -> [Operand<'a, R>; CHAINED] {
-        let mut operands = missing.each_ref().map(Operand::one);
-        for (operand, &number) in operands.iter_mut().zip(&self.operands) {
-            if number != 0 {
-                *operand = arg(usize::from(number));
-            }
-        }
-        operands
+    /// The places of the operands that it has, each with the number of its argument.
+    fn there(&self) -> impl Iterator<Item = (usize, usize)> {
+        let numbers = self.operands.iter().enumerate();
+        numbers.filter(|(_, number)| **number != 0).map(|(place, &number)| (place, number.into()))
     }
 }
 
-/// Operands that change no number: two are subtracted, two multiply (or one divides), one is added. A
-/// negative zero stays one only if a negative zero is added.
-pub(super) fn missing<R: Real>() -> [R; CHAINED] {
-    [R::ZERO, R::ZERO, R::ONE, R::ONE, -R::ZERO]
+/// Operands that change no number: those that are subtracted, that multiply (or one divides), and that
+/// are added. A negative zero stays one only if a negative zero is added.
+fn missing<R: Real>(form: Form) -> &'static [R; CHAINED] {
+    if form == Form::Terms { R::NO_TERMS } else { R::NO_OPS }
 }
 
 /// Makes chains of the steps of passes, which have this many values.
@@ -170,41 +157,49 @@ fn other(step: &Step, value: usize) -> Option<Arg> {
     }
 }
 
-/// A chain for each element of a tile.
-pub(super) struct RunChain<'a, R> {
-    pub(super) form: Form,
+/// The elements that a chain is computed of, and for.
+pub(super) struct Elements<'a, R> {
     pub(super) x: &'a [R],
-    pub(super) operands: [Operand<'a, R>; CHAINED],
     /// The elements of a row.
     pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
 
-/// Computes a chain. Vectors write its results past the caches if `is_past`, and fetch what lies ahead.
-pub(super) fn run<R: Real>(
+/// Computes a chain, whose operands are known by the numbers of its arguments. Vectors write its results
+/// past the caches if `is_past`, and fetch what lies ahead.
+#[inline]
+pub(super) fn run<'a, R: Real>(
     level: Level,
-    chain: RunChain<'_, R>,
+    chain: &Chain,
+    Elements { x, row, out }: Elements<'_, R>,
+    operand: impl Fn(usize) -> Operand<'a, R>,
     (is_past, ahead): (bool, [Ahead; 2]),
 ) {
-    let RunChain { form, x, operands, row, out } = &chain;
     let rows = out.len() / row;
-    let has_all = x.len() >= out.len() && operands.iter().all(|one| one.has_all(rows, *row));
-    let fills_vector = *row * size_of::<R>() >= LINE;
-    let vectors = vectors::chains_of::<R>(level, *form).filter(|_| has_all && fills_vector);
-    let Some(vectors) = vectors else { return chain.run() };
-    let has_rows = |set: u8, (number, operand): (usize, &Operand<'_, R>)| {
-        set | u8::from(operand.has_rows()) << number
+    let mut places = missing(chain.form).each_ref().map(|one| (std::ptr::from_ref(one), 0));
+    let (mut has_rows, mut has_all) = (0, x.len() >= out.len());
+    for (place, number) in chain.there() {
+        let operand = operand(number);
+        has_all &= operand.has_all(rows, row);
+        has_rows |= u16::from(operand.has_rows()) << place;
+        places[place] = operand.place();
+    }
+    let fills_vector = row * size_of::<R>() >= LINE;
+    let vectors = vectors::chains_of::<R>(level, chain.form);
+    let Some(vectors) = vectors.filter(|_| has_all && fills_vector) else {
+        return one_by_one(chain, Elements { x, row, out }, operand);
     };
     let chain = vectors::Chain {
-        form: *form,
+        form: chain.form,
+        negated: chain.negated,
         x: x.as_ptr(),
-        operands: operands.each_ref().map(Operand::place),
-        has_rows: operands.iter().enumerate().fold(0, has_rows),
+        operands: places,
+        has_rows,
         rows,
-        len: *row,
-        past: is_past && fills_lines(chain.out, *row),
+        len: row,
+        past: is_past && fills_lines(out, row),
         ahead,
-        out: chain.out.as_mut_ptr(),
+        out: out.as_mut_ptr(),
     };
     // SAFETY: the level, which was detected, has this function. All elements are there, and nobody else
     // has those of `out`.
@@ -219,35 +214,66 @@ fn fills_lines<R>(out: &[R], row: usize) -> bool {
     bytes >= LONG || bytes.is_multiple_of(LINE) && out.as_ptr().align_offset(LINE) == 0
 }
 
-impl<R: Real> RunChain<'_, R> {
-    /// Computes all elements without vectors.
-    fn run(self) {
-        let Self { form, x, operands, row, out } = self;
-        for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
-            for (i, (x, out)) in x.iter().zip(out).enumerate() {
-                // An exponential has one operand.
-                let operand = |n: usize| operands[n].at(number, i);
-                let apart = *x - operand(0);
-                *out = match form {
-                    Form::Product => (apart - operand(1)) * operand(2) * operand(3) + operand(4),
-                    Form::Quotient => (apart - operand(1)) / operand(2) * operand(3) + operand(4),
-                    Form::Exponential => apart.exp(fused_in_f64),
-                };
-            }
+/// Computes all elements of a chain without vectors.
+#[cold]
+fn one_by_one<'a, R: Real>(
+    chain: &Chain,
+    Elements { x, row, out }: Elements<'_, R>,
+    operand: impl Fn(usize) -> Operand<'a, R>,
+) {
+    let mut operands = missing(chain.form).each_ref().map(Operand::one);
+    for (place, number) in chain.there() {
+        operands[place] = operand(number);
+    }
+    for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
+        for (i, (x, out)) in x.iter().zip(out).enumerate() {
+            // An exponential has one operand.
+            let operand = |n: usize| operands[n].at(number, i);
+            let signed = |x: R, n: usize| if chain.negated[n] { -x } else { x };
+            let apart = *x - operand(0);
+            *out = match chain.form {
+                Form::Product => (apart - operand(1)) * operand(2) * operand(3) + operand(4),
+                Form::Quotient => (apart - operand(1)) / operand(2) * operand(3) + operand(4),
+                Form::Exponential => apart.exp(fused_in_f64),
+                Form::Terms => {
+                    let second = (operand(3) - operand(4)) * operand(5) * operand(6);
+                    let sum = apart * operand(1) * operand(2) + signed(operand(7), 0);
+                    (sum + signed(second, 1) + signed(operand(8), 2)) * operand(9)
+                }
+            };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CHAINED, Form, Operand, Real, RunChain, missing, run};
+    use super::{CHAINED, Chain, Elements, Form, Negated, Operand, Real, run};
     use crate::fused::steps::Along;
     use crate::level::Level;
     use crate::vectors::Ahead;
 
     /// Computes the ops of a chain on an element, one after the other.
-    fn expected(form: Form, x: f32, operand: impl Fn(usize) -> Option<f32>) -> f32 {
-        let ops = (0..CHAINED).filter_map(|number| Some((number, operand(number)?)));
+    fn expected(
+        (form, negated): (Form, Negated),
+        x: f32,
+        operand: impl Fn(usize) -> Option<f32>,
+    ) -> f32 {
+        if form == Form::Terms {
+            let factor = |x: f32, from: usize| {
+                let x = operand(from).map_or(x, |other| x - other);
+                let x = operand(from + 1).map_or(x, |other| x * other);
+                operand(from + 2).map_or(x, |other| x * other)
+            };
+            let second = operand(3).map(|y| factor(y, 4));
+            let terms = [operand(7), second, operand(8)].into_iter().zip(negated);
+            let sum = terms.fold(factor(x, 0), |sum, (term, is_negated)| match term {
+                Some(term) if is_negated => sum - term,
+                Some(term) => sum + term,
+                None => sum,
+            });
+            return operand(9).map_or(sum, |times| sum * times);
+        }
+        let ops = (0..5).filter_map(|number| Some((number, operand(number)?)));
         let x = ops.fold(x, |x, (number, other)| match (number, form) {
             (0 | 1, _) => x - other,
             (2, Form::Quotient) => x / other,
@@ -257,40 +283,28 @@ mod tests {
         if form == Form::Exponential { Real::exp(x, f32::mul_add) } else { x }
     }
 
-    /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
-    /// the caches or not; also where rows begin between two lines of a cache. Miri knows no stores past
-    /// the caches.
-    #[test]
-    fn what_is_missing_changes_nothing() {
+    /// Checks chains of a form with those operands that `present` has bits for, which are one for each
+    /// element of a row, or of all, as `rows` has bits.
+    fn check(form: Form, negated: Negated, present: u16, rows: u16) {
         let special = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
-        let kinds = [[Along::One, Along::All], [Along::Rows, Along::Row]];
-        let few = if cfg!(miri) { 331 } else { 1 };
-        let cases = (0..32u8).flat_map(|present| (0..32u8).map(move |rows| (present, rows)));
-        for ((present, rows), [narrow, wide]) in
-            cases.step_by(few).flat_map(|case| kinds.map(|kinds| (case, kinds)))
-        {
+        for [narrow, wide] in [[Along::One, Along::All], [Along::Rows, Along::Row]] {
             let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
             let is_present = |number: usize| present >> number & 1 == 1;
-            let forms = [Form::Product, Form::Quotient, Form::Exponential];
-            let forms = forms.into_iter().take(if present <= 1 { 3 } else { 2 });
-            for (form, &level, len, is_past) in forms
-                .flat_map(|form| Level::all().iter().map(move |level| (form, level)))
-                .flat_map(|(form, level)| [3, 16, 37, 272].map(|len| (form, level, len)))
-                .flat_map(|(f, level, len)| [(f, level, len, false), (f, level, len, !cfg!(miri))])
+            for (&level, len, is_past) in Level::all()
+                .iter()
+                .flat_map(|level| [3, 16, 37, 272].map(|len| (level, len)))
+                .flat_map(|(level, len)| [(level, len, false), (level, len, !cfg!(miri))])
             {
                 let x: Vec<f32> = special.into_iter().cycle().take(3 * len).collect();
-                let data: [Vec<f32>; CHAINED] = [0.5, -3.0, 0.1, -7.0, 1e-3]
-                    .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
-                let nothing = missing::<f32>();
-                let mut operands = nothing.each_ref().map(Operand::one);
-                for (number, operand) in operands.iter_mut().enumerate() {
-                    if is_present(number) {
-                        *operand = Operand::new(&data[number], along(number), len);
-                    }
-                }
+                let data: [Vec<f32>; CHAINED] =
+                    [0.5, -3.0, 0.1, -7.0, 1e-3, 2.0, -0.25, 11.0, -0.7, 3.0]
+                        .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
                 let mut out = vec![0.0; x.len()];
-                let chain = RunChain { form, x: &x, operands, row: len, out: &mut out };
-                run(level, chain, (is_past, [Ahead::NONE; 2]));
+                let number = |place: usize| if is_present(place) { place as u8 + 1 } else { 0 };
+                let chain = Chain { form, negated, operands: std::array::from_fn(number) };
+                let operand = |n: usize| Operand::new(&data[n - 1][..], along(n - 1), len);
+                let elements = Elements { x: &x, row: len, out: &mut out };
+                run(level, &chain, elements, operand, (is_past, [Ahead::NONE; 2]));
                 for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
                     let at = |number: usize| match along(number) {
                         Along::All => n,
@@ -300,10 +314,40 @@ mod tests {
                     };
                     let other =
                         |number: usize| is_present(number).then(|| data[number][at(number)]);
-                    let wanted = expected(form, x, other);
+                    let wanted = expected((form, negated), x, other);
                     let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();
                     assert!(same, "{x} becomes {y}, not {wanted}: {form:?}, {present:b}, {rows:b}");
                 }
+            }
+        }
+    }
+
+    /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
+    /// the caches or not; also where rows begin between two lines of a cache. Miri knows no stores past
+    /// the caches.
+    #[test]
+    fn what_is_missing_changes_nothing() {
+        let few = if cfg!(miri) { 331 } else { 1 };
+        let cases = (0..32u16).flat_map(|present| (0..32u16).map(move |rows| (present, rows)));
+        for (present, rows) in cases.step_by(few) {
+            let forms = [Form::Product, Form::Quotient, Form::Exponential];
+            for form in forms.into_iter().take(if present <= 1 { 3 } else { 2 }) {
+                check(form, Negated::default(), present, rows);
+            }
+        }
+    }
+
+    /// So do sums of two products.
+    #[test]
+    fn terms_that_are_missing_change_nothing() {
+        let few = if cfg!(miri) { 131 } else { 1 };
+        // A sum has its second product.
+        for present in (0..1u16 << CHAINED).step_by(few).map(|present| present | 1 << 3) {
+            let has = |number: usize| present >> number & 1 == 1;
+            let odd = |n: usize| present.count_ones() >> n & 1 == 1;
+            let negated = [has(7) && odd(0), odd(1), has(8) && odd(0)];
+            for rows in [0, 1 << 3, 1 << 3 | 1 << 1, present.rotate_left(3), u16::MAX] {
+                check(Form::Terms, negated, present, rows);
             }
         }
     }
@@ -314,13 +358,12 @@ mod tests {
         let count = if cfg!(miri) { 64 } else { 1 << 16 };
         let x: Vec<f32> =
             (0..count).map(|n: u32| f32::from_bits(n.wrapping_mul(u32::MAX / count))).collect();
-        let nothing = missing::<f32>();
         for &level in Level::all() {
             let mut out = vec![0.0; x.len()];
-            let operands = nothing.each_ref().map(Operand::one);
-            let form = Form::Exponential;
-            let chain = RunChain { form, x: &x, operands, row: x.len(), out: &mut out };
-            run(level, chain, (false, [Ahead::NONE; 2]));
+            let chain = Chain { form: Form::Exponential, ..Chain::default() };
+            let elements = Elements { x: &x, row: x.len(), out: &mut out };
+            let operand = |_| Operand::one(&0.0);
+            run(level, &chain, elements, operand, (false, [Ahead::NONE; 2]));
             for (&x, &y) in x.iter().zip(&out) {
                 let wanted = Real::exp(x, f32::mul_add);
                 let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();

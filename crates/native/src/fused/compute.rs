@@ -2,9 +2,13 @@
 
 use std::any::TypeId;
 
-use super::chain::{self, RunChain};
+use smallvec::SmallVec;
+
+use super::add_products::{ProductsTile, To};
+use super::chain;
 use super::fold::FoldTile;
 use super::output::{Start, store};
+use super::products::{self, Products};
 use super::program::with_view;
 use super::real::Real;
 use super::room::{Buffers, Room};
@@ -35,7 +39,6 @@ impl Run<'_> {
             (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
                 let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
                 let (a, level) = (buffers.value(arg.value, shape.len), self.level);
-                let b = step.args.get(1).map(|arg| buffers.value(arg.value, shape.len));
                 let (at, loops) = (to.offset(place), &to.loops);
                 let Some(layout) = &self.plan.layouts[reduction] else { return };
                 let to = if is_whole && !layout.is_sink {
@@ -44,7 +47,7 @@ impl Run<'_> {
                     Total::Accumulators(&mut accumulators[reduction], &mut pending[reduction])
                 };
                 let kind = layout.reduction;
-                on_level(level, FoldTile { a, b, shape: fold, kind, at, loops, to, spare, level });
+                on_level(level, FoldTile { a, shape: fold, kind, at, loops, to, spare, level });
             }
             (Action::Store { output, first }, _, Some(to)) if place.is_first(first) => {
                 let Some(&Arg { value, .. }) = step.args.first() else { return };
@@ -54,7 +57,10 @@ impl Run<'_> {
                     self.store(output, to, buffers.value(value, shape.len), place);
                 }
             }
-            (Action::Fold { .. } | Action::Store { .. }, ..) => {}
+            (Action::Products(products), Some(_), _) if place.is_first(products.first) => {
+                self.add_products(products, (step, shape), place, (memory, is_whole));
+            }
+            (Action::Fold { .. } | Action::Products(_) | Action::Store { .. }, ..) => {}
             (Action::Input(input), Some(from), _) => {
                 buffers.elsewhere[step.out] = self.lies_in_input(input, from, place);
                 if !step.is_kept && shape.len >= LEAST_AHEAD {
@@ -69,6 +75,51 @@ impl Run<'_> {
             }
             _ => self.write(step, shape, buffers, place, reduced.unwrap_or(results)),
         }
+    }
+
+    /// Adds up products of factors of a tile.
+    #[inline(never)]
+    fn add_products<R: Real>(
+        &self,
+        products: Products,
+        (step, shape): (&Step, &Shape),
+        place: &Place,
+        (memory, is_whole): (&mut Memory<R>, bool),
+    ) {
+        let Memory { buffers, spare, accumulators, pending, results } = memory;
+        let (Some(to), Some(fold)) = (&shape.from, &shape.fold) else { return };
+        let ahead = if step.fetches { buffers.ahead } else { [Ahead::NONE; 2] };
+        let value = |n: usize| match (step.args.get(n), shape.args.get(n)) {
+            (Some(arg), Some(&len)) => buffers.value(arg.value, len),
+            _ => &[],
+        };
+        let along = |n: usize| step.args.get(n).map_or(Along::One, |arg| arg.along);
+        let missing = products::missing();
+        let operand = |n: usize| tile::Operand::new(value(n), along(n), shape.row);
+        let (operands, there) = products.operands(operand, &missing);
+        let is_sink = |of: usize| self.plan.layouts[of].as_ref().is_some_and(|l| l.is_sink);
+        let is_result = is_whole && !is_sink(products.reduction);
+        let (mut totals, own) = (SmallVec::<[_; 2]>::new(), products.reduction);
+        let parts = results.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
+        let parts = parts.zip(accumulators.iter_mut().zip(pending.iter_mut()));
+        for (of, (results, (accumulators, pending))) in parts.enumerate() {
+            if of == own || Some(of) == products.beside {
+                totals.push(match results.filter(|_| is_result) {
+                    Some(results) => Total::Results(results.each_mut().map(Vec::as_mut_slice)),
+                    None => Total::Accumulators(accumulators, pending),
+                });
+            }
+        }
+        // They are in the order of their numbers.
+        if products.beside.is_some_and(|beside| beside < own) {
+            totals.reverse();
+        }
+        let mut totals = totals.into_iter();
+        let Some(total) = totals.next() else { return };
+        let to = To { at: to.offset(place), loops: &to.loops, total, beside: totals.next() };
+        let (x, y, row) = (value(0), value(usize::from(products.second)), shape.row);
+        let level = self.level;
+        ProductsTile { x, y, operands, there, row, shape: fold, to, spare, level, ahead }.run();
     }
 
     /// Computes a value into its buffer, or into the output that it is.
@@ -174,11 +225,9 @@ impl Run<'_> {
                 on_level(level, Combine { op, a, b, row, out });
             }
             Action::Chain(chain) => {
-                let missing = chain::missing();
-                let operands = chain.operands(operand, &missing);
-                let how = (is_past, buffers.ahead);
-                let form = chain.form();
-                chain::run(level, RunChain { form, x: all(0), operands, row, out }, how);
+                let elements = chain::Elements { x: all(0), row, out };
+                let ahead = if step.fetches { buffers.ahead } else { [Ahead::NONE; 2] };
+                chain::run(level, &chain, elements, operand, (is_past, ahead));
             }
             Action::Select => {
                 let (condition, on_true, on_false) = (all(0), all(1), all(2));
@@ -188,7 +237,8 @@ impl Run<'_> {
                 let Some(loops) = &shape.repeated else { return };
                 on_level(level, Expand { a: all(0), loops, out });
             }
-            Action::Input(_) | Action::Fold { .. } | Action::Store { .. } => {}
+            Action::Input(_) | Action::Fold { .. } | Action::Products(_) | Action::Store { .. } => {
+            }
         }
     }
 

@@ -21,10 +21,14 @@ pub(super) const MOST_ROWS: usize = 128;
 /// Blocks of fewer elements are not added up element by element, if rows can be reduced.
 const LEAST_BLOCK: usize = 16;
 
+/// Rooms of tiles that a reduction uses; what is behind them is for what is reduced.
+pub(super) const USED: usize = 4;
+const ROOMS: usize = USED + 3;
+
 /// Room for the parts of a reduction of a tile.
 #[derive(Debug)]
 pub(super) struct Spare<R> {
-    rooms: [Room<R>; 4],
+    pub(super) rooms: [Room<R>; ROOMS],
     /// Folds of one part keep nothing in their second one.
     nothing: Vec<()>,
     nothing_2: Vec<()>,
@@ -32,9 +36,8 @@ pub(super) struct Spare<R> {
 
 impl<R: Real> Spare<R> {
     pub(super) fn new(capacity: usize) -> Self {
-        let room = || Room::new(capacity);
         let (nothing, nothing_2) = (vec![(); capacity], vec![(); capacity]);
-        Self { rooms: [room(), room(), room(), room()], nothing, nothing_2 }
+        Self { rooms: [const { Room::EMPTY }; ROOMS], nothing, nothing_2 }
     }
 }
 
@@ -43,7 +46,7 @@ impl<R: Real> Spare<R> {
 pub(super) struct FoldShape {
     extents: Extents,
     /// The elements that are left, and of how many each is made.
-    kept: usize,
+    pub(super) kept: usize,
     count: usize,
     /// The elements within the outermost axes, if these are reduced.
     row: usize,
@@ -83,14 +86,33 @@ impl FoldShape {
         let (kept, count) = (place.size(kept), place.size(axes & reduced));
         Self { extents, kept, count, row, repeated }
     }
+
+    /// The number of rows that are added element by element, and the elements of each, if the rows are
+    /// few.
+    pub(super) fn few_rows(&self, to: &Loops) -> Option<(usize, usize)> {
+        match *self.extents.as_slice() {
+            [(rows, true), (len, false)]
+                if rows < MOST_ROWS / 2 && len >= LEAST_BLOCK && to.is_dense() =>
+            {
+                Some((rows, len))
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements of rows that are each reduced as a whole, if they are and have no parts.
+    pub(super) fn whole_row(&self) -> Option<usize> {
+        match *self.extents.as_slice() {
+            [(len, true)] | [_, (len, true)] => Some(len).filter(|&len| len <= ROW_PART),
+            _ => None,
+        }
+    }
 }
 
 /// Reduces a tile, and adds it to others.
 pub(super) struct FoldTile<'a, R> {
     /// The tile.
     pub(super) a: &'a [R],
-    /// By what its elements are multiplied before they are added up, if they are.
-    pub(super) b: Option<&'a [R]>,
     pub(super) shape: &'a FoldShape,
     pub(super) kind: Reduction,
     /// Where the results are added: the place of the first one, and the loops over all.
@@ -118,10 +140,8 @@ impl<R: Real> FoldTile<'_, R> {
     /// Adds up a tile. Where few rows are added element by element, those of several tiles are, too.
     #[inline(always)]
     fn sum(mut self) {
-        if self.b.is_some() {
-            return self.products();
-        }
-        let (a, level, at, rows) = (self.a, self.level, self.at, self.few_rows());
+        let (a, level, at) = (self.a, self.level, self.at);
+        let rows = self.shape.few_rows(self.loops);
         match (&mut self.to, rows) {
             (Total::Accumulators(to, pending), Some((rows, len))) => {
                 let nothing = &mut self.spare.nothing[..];
@@ -136,62 +156,11 @@ impl<R: Real> FoldTile<'_, R> {
         }
     }
 
-    /// The number of rows that are added element by element, and the elements of each, if the rows are
-    /// few.
-    fn few_rows(&self) -> Option<(usize, usize)> {
-        match *self.shape.extents.as_slice() {
-            [(rows, true), (len, false)]
-                if rows < MOST_ROWS / 2 && len >= LEAST_BLOCK && self.loops.is_dense() =>
-            {
-                Some((rows, len))
-            }
-            _ => None,
-        }
-    }
-
-    /// Adds up the products of two tiles: they are computed in vectors that add them, or are stored
-    /// first.
-    #[inline(always)]
-    fn products(mut self) {
-        let (a, level, at) = (self.a, self.level, self.at);
-        let Some(b) = self.b.take() else { return };
-        let rows = self.few_rows();
-        let vectors = vectors::products_of::<R>(level);
-        let within = match *self.shape.extents.as_slice() {
-            [(len, true)] | [_, (len, true)] => Some(len).filter(|&len| len <= ROW_PART),
-            _ => None,
-        };
-        match (&mut self.to, vectors, rows, within) {
-            (Total::Accumulators(to, pending), Some(vectors), Some((rows, len)), _) => {
-                // SAFETY: the level, which was detected, has these loops; both tiles have `rows` rows.
-                let add = |sums: &mut [R]| unsafe { (vectors.blocks)([a, b], sums) };
-                pending.add((rows, len), at.cast_unsigned(), to, add);
-            }
-            (_, Some(vectors), _, Some(len)) => {
-                let Self { shape, kind, loops, to, spare, .. } = self;
-                let sums = &mut spare.rooms[0].all_mut()[..shape.kept];
-                // SAFETY: as above; both tiles have a row for each of the sums.
-                unsafe { (vectors.rows)([a, b], len, sums) };
-                to.add(kind, (at, loops), sums, None, 0.0);
-            }
-            _ => {
-                let mut room = std::mem::replace(&mut self.spare.rooms[2], Room::EMPTY);
-                let products = room.first_mut(a.len());
-                for i in 0..a.len() {
-                    products[i] = a[i] * b[i];
-                }
-                let spare = &mut *self.spare;
-                FoldTile { a: products, spare, to: self.to, ..self }.sum();
-                self.spare.rooms[2] = room;
-            }
-        }
-    }
-
     #[inline(always)]
     fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
-        let Self { a, shape, kind, at, loops, to, spare, level, .. } = self;
+        let Self { a, shape, kind, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
-        let [first, second] = [first, second].map(Room::all_mut);
+        let [first, second] = [first, second].map(|room| room.first_mut(a.len()));
         reduce_tile(fold, level, a, &shape.extents, (first, second), (nothing, nothing_2));
         to.add(kind, (at, loops), first, None, 0.0);
     }
@@ -201,27 +170,29 @@ impl<R: Real> FoldTile<'_, R> {
     fn moments(self) {
         let Self { a, shape, kind, at, loops, to, spare, level, .. } = self;
         let Spare { rooms, nothing, nothing_2 } = spare;
-        let [means, second, around, squares] = rooms.each_mut().map(Room::all_mut);
         let FoldShape { extents, kept, row, .. } = shape;
+        let [means, second, around, squares, ..] = rooms.each_mut();
+        let [means, second] = [means, second].map(|room| room.first_mut(a.len()));
         reduce_tile(Sum, level, a, extents, (means, second), (nothing, nothing_2));
         let count = shape.count as f64;
         let means = &mut means[..*kept];
         for mean in &mut *means {
             *mean = *mean / R::from_f64(count);
         }
-        let around = &mut around[..a.len()];
         let rows = match extents.as_slice() {
             [(len, true)] | [_, (len, true)] => Some(*len),
             _ => None,
         };
-        if let Some(len) = rows.filter(|&len| len <= ROW_PART)
+        if let Some(len) = shape.whole_row()
             && let Some(deviations) = vectors::deviations_of::<R>(level)
         {
+            let squares = squares.first_mut(*kept);
             // SAFETY: the level, which was detected, has these loops; the tile has `kept` rows.
-            unsafe { deviations(a, len, means, &mut squares[..*kept]) };
+            unsafe { deviations(a, len, means, squares) };
             to.add(kind, (at, loops), means, Some(squares), count);
             return;
         }
+        let [around, squares] = [around, squares].map(|room| room.first_mut(a.len()));
         if let Some(len) = rows {
             squared_deviations_of_rows(a, means, len, around);
         } else if let Some(loops) = &shape.repeated {

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use super::factors::Makers;
 use super::program::{Node, Program, Reduction};
 use super::space::{Space, operands_of};
-use super::steps::{Action, Maker, Pass, Root};
-use super::{chain, products};
+use super::steps::{Action, Maker, Pass, Root, Step, uses_of};
+use super::{chain, products, terms};
 
 /// The elements of a tile: buffers of so many `f32` stay in the first cache.
 const TILE: usize = 2048;
 /// A slab of at most so many elements is one tile, whose values are computed once; several small ones
 /// are one tile together.
-const MOST_WHOLE: usize = 4096;
+const MOST_WHOLE: usize = 8192;
 /// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
 const LEAST_RUN: usize = 64;
 /// This many slabs keep threads busy.
@@ -177,8 +178,11 @@ impl Plan {
                 }
             }
             for (output, wanted) in program.outputs.iter().enumerate() {
-                if now(wanted.of.0, level) {
-                    roots.push(Root::Output(output, wanted.of.0));
+                let of = wanted.of.0;
+                // Sums that only small outputs need can wait for those that read the same elements.
+                let is_now = if self.is_small(of) { level == last } else { now(of, level) };
+                if is_now && !facts.waits(of) {
+                    roots.push(Root::Output(output, of));
                 }
             }
             maker.values_of(&roots);
@@ -190,9 +194,20 @@ impl Plan {
             self.passes.push(pass);
         }
         self.mark_kept(made);
+        let makers = Makers::of(&self.passes, made);
+        let mut uses = uses_of(&self.passes, made);
+        products::make(self, &makers, &mut uses);
+        terms::make(&mut self.passes, &makers, &mut uses);
         chain::make(&mut self.passes, made);
-        products::make(&mut self.passes, &self.layouts, made);
+        self.mark_fetches();
         self.share_buffers(made);
+    }
+
+    /// Checks whether a node has few elements beside the values that are reduced.
+    fn is_small(&self, node: usize) -> bool {
+        const TIMES: usize = 16;
+        let elements = self.space.size(self.space.varies[node]);
+        elements.saturating_mul(TIMES) <= self.space.size(self.space.all())
     }
 
     /// Finds the steps whose values are the same in all tiles of a pass over a slab. If slabs are
@@ -216,10 +231,30 @@ impl Plan {
                     Action::Unary(_) | Action::Binary(_) | Action::Select | Action::Expand(_) => {
                         step.args.iter().all(|arg| is_kept.get(arg.value) == Some(&true))
                     }
-                    Action::Chain(_) | Action::Fold { .. } | Action::Store { .. } => false,
+                    Action::Chain(_)
+                    | Action::Fold { .. }
+                    | Action::Products(_)
+                    | Action::Store { .. } => false,
                 };
                 if let Some(kept) = is_kept.get_mut(step.out) {
                     *kept = step.is_kept;
+                }
+            }
+        }
+    }
+
+    /// Finds the steps that fetch: one of a pass, or of all passes over a slab that is one tile.
+    fn mark_fetches(&mut self) {
+        let (tile, is_whole) = (self.tile, self.is_whole());
+        for pass in self.passes.iter_mut().rev() {
+            let set = pass.axes & tile;
+            let can = |step: &&mut Step| {
+                step.set == set && matches!(step.action, Action::Chain(_) | Action::Products(_))
+            };
+            if let Some(last) = pass.steps.iter_mut().rev().find(can) {
+                last.fetches = true;
+                if is_whole {
+                    return;
                 }
             }
         }

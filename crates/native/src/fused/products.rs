@@ -1,46 +1,181 @@
-//! Sums of products: the vectors that add products compute them, too, so that no tile of them is
-//! stored.
+//! Sums of products: the vectors that add products compute them, too, and what they are made of, so
+//! that no tile of them is stored. The sum of one of the factors is computed beside.
 
-use std::collections::BTreeMap;
-
-use super::plan::Layout;
+use super::factors::{Args, Factor, Makers, count_uses, joined};
+use super::plan::Plan;
 use super::program::{Binary, Reduction};
-use super::steps::{Action, Along, Pass, Step, uses_of};
+use super::real::Real;
+use super::steps::{Action, Along, Arg, Pass, Step};
+use super::tile::Operand;
+use crate::vectors::FACTORED;
 
-/// Lets sums of the steps of passes have both factors as arguments, where a step only multiplies two
-/// values for a sum. `layouts` are those of reductions; there are `values` values.
-pub(super) fn make(passes: &mut [Pass], layouts: &[Option<Layout>], values: usize) {
-    let uses = uses_of(passes, values);
-    for pass in passes {
-        let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
-        let mut products: BTreeMap<usize, usize> = BTreeMap::new();
-        for mut step in pass.steps.drain(..) {
-            if is_product(&step) && uses.get(step.out) == Some(&1) {
-                products.insert(step.out, left.len());
+/// The operands of the sums: three of each factor, and what the first one is multiplied by for its own
+/// sum.
+pub(super) const OPERANDS: usize = FACTORED;
+
+/// Adds up `x y`, where `x` and `y` are factors, and perhaps `x r`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Products {
+    pub(super) reduction: usize,
+    /// The reduction that adds up `x r`.
+    pub(super) beside: Option<usize>,
+    /// See [`Action::Fold`].
+    pub(super) first: u64,
+    /// The argument that the second factor is made of; the first factor is made of argument 0.
+    pub(super) second: u8,
+    /// Which of the arguments each operand is; 0 if it is missing.
+    pub(super) operands: [u8; OPERANDS],
+}
+
+impl Products {
+    /// The operands, and bits for those that there are.
+    pub(super) fn operands<'a, R: Real>(
+        self,
+        arg: impl Fn(usize) -> Operand<'a, R>,
+        missing: &'a [R; OPERANDS],
+    ) -> ([Operand<'a, R>; OPERANDS], u8) {
+        let mut operands = missing.each_ref().map(Operand::one);
+        let mut there = 0;
+        for (n, (operand, &number)) in operands.iter_mut().zip(&self.operands).enumerate() {
+            if number != 0 {
+                *operand = arg(usize::from(number));
+                there |= 1 << n;
             }
-            if is_sum(&step, layouts)
-                && let Some(arg) = step.args.first()
-                && let Some(&at) = products.get(&arg.value)
-                && let Some(product) = left[at].take_if(|product| product.set == step.set)
-            {
-                step.args = product.args;
-            }
-            left.push(Some(step));
         }
-        pass.steps = left.into_iter().flatten().collect();
+        (operands, there)
     }
 }
 
-fn is_sum(step: &Step, layouts: &[Option<Layout>]) -> bool {
-    let Action::Fold { reduction, .. } = step.action else { return false };
-    let layout = layouts.get(reduction).and_then(Option::as_ref);
-    layout.is_some_and(|layout| layout.reduction == Reduction::Sum)
+/// Operands that change no number: see [`Factors`](crate::vectors::Factors).
+pub(super) fn missing<R: Real>() -> [R; OPERANDS] {
+    let (zero, one) = (R::ZERO, R::ONE);
+    [zero, one, one, zero, one, one, one]
 }
 
-/// Checks whether a step multiplies two values that have an element for each of its own.
-fn is_product(step: &Step) -> bool {
-    step.action == Action::Binary(Binary::Multiply)
-        && step.args.iter().all(|arg| arg.along == Along::All)
-        && step.stored.is_none()
-        && !step.is_kept
+/// The steps of passes; those that others took the place of are none.
+type Steps = [Vec<Option<Step>>];
+
+/// Lets sums of the steps of a plan's passes compute what they add up. `uses` are those of values.
+pub(super) fn make(plan: &mut Plan, makers: &Makers, uses: &mut [usize]) {
+    let all = plan.passes.iter_mut().map(|pass| pass.steps.drain(..).map(Some).collect());
+    let mut all: Vec<Vec<Option<Step>>> = all.collect();
+    for pass in 0..all.len() {
+        for at in 0..all[pass].len() {
+            let Some(step) = &all[pass][at] else { continue };
+            let Some(factors) = factors_of(plan, makers, uses, step) else { continue };
+            let beside = beside(plan, makers, &all, (pass, step), &factors);
+            let Some(sum) = products(step, &factors, beside.as_ref()) else { continue };
+            count_uses(uses, &sum, |uses| uses + 1);
+            if let Some(step) = all[pass][at].replace(sum) {
+                count_uses(uses, &step, |uses| uses - 1);
+            }
+            if let Some(Beside { reduction, place: (from, place), .. }) = beside {
+                if let Some(step) = all[from][place].take() {
+                    count_uses(uses, &step, |uses| uses - 1);
+                }
+                move_end(&mut plan.passes, (from, pass), reduction);
+            }
+        }
+    }
+    for (pass, steps) in plan.passes.iter_mut().zip(all) {
+        pass.steps = steps.into_iter().flatten().collect();
+    }
+}
+
+/// Returns the factors that a step adds up the products of, if it does.
+fn factors_of(plan: &Plan, makers: &Makers, uses: &[usize], step: &Step) -> Option<[Factor; 2]> {
+    let value = added_up(plan, step)?.1;
+    let (op, [a, b], _) = makers.op(value, step.set).filter(|_| uses.get(value) == Some(&1))?;
+    let are_all = a.along == Along::All && b.along == Along::All;
+    let is_product = op == Binary::Multiply && are_all;
+    is_product.then(|| [a, b].map(|arg| makers.factor(arg.value, step.set)))
+}
+
+/// The reduction of a step that adds up a value, and the value.
+fn added_up(plan: &Plan, step: &Step) -> Option<(usize, usize)> {
+    let Action::Fold { reduction, .. } = step.action else { return None };
+    let layout = plan.layouts.get(reduction).and_then(Option::as_ref)?;
+    let is_sum = layout.reduction == Reduction::Sum;
+    is_sum.then_some((reduction, step.args.first()?.value))
+}
+
+/// A sum of one of two factors.
+struct Beside {
+    reduction: usize,
+    /// The pass and the place of the step that adds it up.
+    place: (usize, usize),
+    /// The number of the factor, and by what it is multiplied.
+    factor: usize,
+    times: Option<Arg>,
+    /// The axes of a row of it.
+    row: u64,
+}
+
+/// Finds a step that adds up one of the factors, of a pass no later than `pass`, if nothing needs its
+/// result sooner.
+fn beside(
+    plan: &Plan,
+    makers: &Makers,
+    all: &Steps,
+    (pass, step): (usize, &Step),
+    factors: &[Factor; 2],
+) -> Option<Beside> {
+    let (own, _) = added_up(plan, step)?;
+    let first = |step: &Step| match step.action {
+        Action::Fold { first, .. } => Some(first),
+        _ => None,
+    };
+    let is_sink = |reduction: usize| plan.layouts[reduction].as_ref().map(|layout| layout.is_sink);
+    let mut places = (0..=pass).flat_map(|from| (0..all[from].len()).map(move |at| (from, at)));
+    places.find_map(|place| {
+        let other = all[place.0][place.1].as_ref()?;
+        let (reduction, value) = added_up(plan, other).filter(|(other, _)| *other != own)?;
+        let is_alike = other.set == step.set
+            && first(other) == first(step)
+            && plan.space.reduced(reduction) == plan.space.reduced(own)
+            && is_sink(reduction) == is_sink(own);
+        let is_read = |step: &Step| matches!(step.action, Action::Reduced { reduction: of, .. } if of == reduction);
+        let mut until = all[..=pass].iter().flatten().flatten();
+        if !is_alike || until.any(is_read) {
+            return None;
+        }
+        let sum = makers.factor(value, step.set);
+        (0..2).find_map(|factor| {
+            let times = makers.times(&sum, &factors[factor])?;
+            // Values of another pass may be gone.
+            let is_there = times.is_none() || place.0 == pass || plan.is_whole();
+            is_there.then_some(Beside { reduction, place, factor, times, row: sum.row })
+        })
+    })
+}
+
+/// The step that adds up the products of two factors, and a sum beside.
+fn products(step: &Step, factors: &[Factor; 2], beside: Option<&Beside>) -> Option<Step> {
+    let Action::Fold { reduction, first } = step.action else { return None };
+    let (x, y) = match beside {
+        Some(Beside { factor: 1, .. }) => (&factors[1], &factors[0]),
+        _ => (&factors[0], &factors[1]),
+    };
+    let row =
+        joined(step.set, joined(step.set, x.row, y.row)?, beside.map_or(step.set, |b| b.row))?;
+    let times = beside.and_then(|beside| beside.times);
+    let mut args = Args::new(x.x);
+    let second = args.number(Some(Arg { value: y.x, along: Along::All }))?;
+    let mut operands = [0; OPERANDS];
+    let all = x.operands.into_iter().chain(y.operands).chain([times]);
+    for (place, arg) in operands.iter_mut().zip(all) {
+        *place = args.number(arg)?;
+    }
+    let beside = beside.map(|beside| beside.reduction);
+    let action = Action::Products(Products { reduction, beside, first, second, operands });
+    Some(Step { action, args: args.into_all(), row, ..step.clone() })
+}
+
+/// Lets the reduction end in another pass.
+fn move_end(passes: &mut [Pass], (from, to): (usize, usize), reduction: usize) {
+    let ends = &mut passes[from].ends;
+    if let Some(at) = ends.iter().position(|&end| end == reduction) {
+        ends.remove(at);
+        passes[to].ends.push(reduction);
+    }
 }

@@ -5,6 +5,9 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use half::{bf16, f16};
 
 use crate::elements::Float;
+use crate::vectors::CHAINED;
+#[cfg(doc)]
+use crate::vectors::Form;
 
 /// A float that programs compute in: `f32`, or `f64` where an array of `f64` takes part.
 pub(crate) trait Real:
@@ -16,6 +19,9 @@ pub(crate) trait Real:
     + Neg<Output = Self>
     + PartialOrd
 {
+    /// Operands of chains that change nothing: those of [`Form::Terms`], and those of others.
+    const NO_TERMS: &'static [Self; CHAINED];
+    const NO_OPS: &'static [Self; CHAINED];
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
     fn from_f32(value: f32) -> Self;
@@ -32,6 +38,10 @@ pub(crate) trait Real:
 macro_rules! real {
     ($type:ty, $exp:expr) => {
         impl Real for $type {
+            const NO_TERMS: &'static [Self; CHAINED] =
+                &[0.0, 1.0, 1.0, -0.0, 0.0, 1.0, 1.0, -0.0, -0.0, 1.0];
+            const NO_OPS: &'static [Self; CHAINED] =
+                &[0.0, 0.0, 1.0, 1.0, -0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
             #[inline(always)]
             #[allow(clippy::cast_possible_truncation, reason = "rounds to the nearest")]
             fn from_f64(value: f64) -> Self {

@@ -8,7 +8,7 @@ use crate::vectors::Ahead;
 pub(super) const LINE: usize = 64;
 
 /// Room for a value. It begins where a cache line does: vectors that lie in two lines take twice as
-/// long.
+/// long. It takes memory when it is first written: many values lie elsewhere.
 #[derive(Debug)]
 pub(super) struct Room<R> {
     data: Vec<R>,
@@ -18,23 +18,24 @@ pub(super) struct Room<R> {
 impl<R: Real> Room<R> {
     pub(super) const EMPTY: Self = Self { data: Vec::new(), from: 0 };
 
-    pub(super) fn new(len: usize) -> Self {
+    fn new(len: usize) -> Self {
         let line = LINE / size_of::<R>();
         let data = vec![R::ZERO; len.saturating_add(line)];
         let from = data.as_ptr().align_offset(LINE).min(line);
         Self { data, from }
     }
 
+    /// The first elements of the value that was written.
     pub(super) fn first(&self, len: usize) -> &[R] {
         &self.data[self.from..self.from + len]
     }
 
+    /// Room for a value, in place of the one that was there.
     pub(super) fn first_mut(&mut self, len: usize) -> &mut [R] {
+        if self.data.len() < self.from.saturating_add(len) {
+            *self = Self::new(len);
+        }
         &mut self.data[self.from..self.from + len]
-    }
-
-    pub(super) fn all_mut(&mut self) -> &mut [R] {
-        &mut self.data[self.from..]
     }
 }
 
@@ -56,7 +57,7 @@ unsafe impl<R: Send> Send for Buffers<R> {}
 
 impl<R: Real> Buffers<R> {
     pub(super) fn new(plan: &Plan) -> Self {
-        let rooms = (0..plan.buffers).map(|_| Room::new(plan.capacity)).collect();
+        let rooms = (0..plan.buffers).map(|_| Room::EMPTY).collect();
         Self {
             rooms,
             elsewhere: vec![None; plan.buffers],

@@ -13,6 +13,7 @@ use super::simplify::simplified;
 use super::space::Space;
 use super::steps::Pass;
 use super::total::Accumulators;
+use crate::caches::last_cache;
 use crate::error::Error;
 use crate::level::Level;
 use crate::pages::{prefer_huge, was_written};
@@ -30,8 +31,6 @@ const MOST_PIECES: usize = 64;
 const FEW: usize = 16;
 /// The second cache holds two slabs of so many elements.
 const MOST_HELD: usize = 1 << 16;
-/// Arrays of so many bytes together are not held by the last cache.
-const FAR_BYTES: usize = 1 << 25;
 
 /// Runs a program, whose operands were checked; all elements of its outputs are written then, unless
 /// there is an error.
@@ -119,7 +118,7 @@ where
         let mut outputs = outputs.iter().enumerate();
         outputs.all(|(number, start)| was_written(start.place(), bytes_of(program, number)))
     };
-    let is_far = bytes(program, operands) >= FAR_BYTES;
+    let is_far = bytes(program, operands) >= last_cache();
     let past = if is_far && were_written() { stream(level) } else { None };
     let run = Run { plan: &plan, operands, outputs, level, past };
     let sinks = run.all::<R>(pool)?;

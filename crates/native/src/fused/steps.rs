@@ -6,6 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::chain::Chain;
 use super::plan::Plan;
+use super::products::Products;
 use super::program::{Binary, Node, Program, Unary};
 use super::space::operands_of;
 
@@ -32,6 +33,9 @@ pub(super) struct Step {
     /// Whether its value is the same in all tiles of a pass, as what is made of the results of
     /// reductions alone often is.
     pub(super) is_kept: bool,
+    /// Whether it fetches what the next tile reads: the last step that can, since one that stores
+    /// results meanwhile waits least.
+    pub(super) fetches: bool,
 }
 
 impl Step {
@@ -45,6 +49,7 @@ impl Step {
             stored: None,
             is_only_stored: false,
             is_kept: false,
+            fetches: false,
         }
     }
 }
@@ -124,6 +129,8 @@ pub(super) enum Action {
         reduction: usize,
         first: u64,
     },
+    /// Adds the products of tiles to a reduction.
+    Products(Products),
     /// Writes an output, if the tile is the first one along the axes `first`.
     Store {
         output: usize,

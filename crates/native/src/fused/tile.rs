@@ -94,6 +94,11 @@ impl<'a, R> Operand<'a, R> {
         rows.saturating_sub(1).saturating_mul(self.apart).saturating_add(own) <= self.data.len()
     }
 
+    /// Checks whether it has one element for all.
+    pub(super) fn is_one(&self) -> bool {
+        !self.has_rows && self.apart == 0
+    }
+
     /// Checks whether it has an element for each of a row.
     pub(super) fn has_rows(&self) -> bool {
         self.has_rows

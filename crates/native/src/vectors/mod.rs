@@ -43,16 +43,43 @@ pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
 /// As that of [`Rows`], with as many means.
 pub(crate) type Deviations<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
 
-/// Functions that add up products of elements.
+/// The operands of two factors: see [`Factors`].
+pub(crate) const FACTORED: usize = 7;
+
+/// Rows of two factors, `((x - 0) * 1) * 2` and `((y - 3) * 4) * 5`, whose products are added up, and
+/// perhaps beside the first factor times the operand 6. Each op is rounded.
+#[derive(Debug)]
+pub(crate) struct Factors<T> {
+    pub(crate) x: *const T,
+    pub(crate) y: *const T,
+    /// The first element of each operand, and how far apart what two rows have is. Those that are missing
+    /// change nothing.
+    pub(crate) operands: [(*const T, usize); FACTORED],
+    /// Bits for the operands that there are, and for those that have an element for each of a row; others
+    /// have one for all.
+    pub(crate) there: u8,
+    pub(crate) has_rows: u8,
+    /// The number of rows, and the elements of each.
+    pub(crate) rows: usize,
+    pub(crate) len: usize,
+    pub(crate) ahead: [Ahead; 2],
+}
+
+/// A function that adds up products of factors, and the first factors beside.
 ///
 /// # Safety
-/// The CPU must have the instructions of the level. Both slices have as many elements.
+/// The CPU must have the instructions of the level. The elements must be readable. `beside` is as long
+/// as `to`.
+pub(crate) type AddProducts<T> =
+    unsafe fn(factors: &Factors<T>, to: &mut [T], beside: Option<&mut [T]>);
+
+/// Functions that add up products of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Products<T> {
-    /// Writes the sums of rows of `len` elements, one for each of `to`.
-    pub(crate) rows: unsafe fn(factors: [&[T]; 2], len: usize, to: &mut [T]),
+    /// Writes the sums of rows, one for each of `to`.
+    pub(crate) rows: AddProducts<T>,
     /// Adds blocks, which have an element for each of `to`, as [`Blocks`] does.
-    pub(crate) blocks: unsafe fn(factors: [&[T]; 2], to: &mut [T]),
+    pub(crate) blocks: AddProducts<T>,
 }
 
 /// A function that copies `lines` lines of a cache, 64 bytes each, past the caches.
@@ -92,8 +119,8 @@ impl Ahead {
     pub(crate) const NONE: Self = Self { from: std::ptr::null(), bytes: 0 };
 }
 
-/// The operands of a chain besides the first.
-pub(crate) const CHAINED: usize = 5;
+/// The most operands of a chain besides the first.
+pub(crate) const CHAINED: usize = 10;
 
 /// The ops of a chain, whose operands are known by their numbers; each op is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,17 +132,24 @@ pub(crate) enum Form {
     Quotient,
     /// `e^(x - 0)`, of `f32` alone.
     Exponential,
+    /// `(((((x - 0) * 1) * 2 + 7) + ((3 - 4) * 5) * 6) + 8) * 9`, where the second product and the operands
+    /// 7 and 8 may be negated: the gradient of the input of a norm.
+    Terms,
 }
+
+/// Which parts of [`Form::Terms`] are negated: the operand 7, the second product, the operand 8.
+pub(crate) type Negated = [bool; 3];
 
 /// The ops of a chain on rows.
 #[derive(Debug)]
 pub(crate) struct Chain<T> {
     pub(crate) form: Form,
+    pub(crate) negated: Negated,
     pub(crate) x: *const T,
     /// The first element of each operand, and how far apart what two rows have is.
     pub(crate) operands: [(*const T, usize); CHAINED],
     /// Bits for the operands that have an element for each of a row; others have one for all.
-    pub(crate) has_rows: u8,
+    pub(crate) has_rows: u16,
     pub(crate) out: *mut T,
     /// The number of rows, and the elements of each, which fill a vector at least.
     pub(crate) rows: usize,

@@ -96,6 +96,7 @@ halves! { |a, b|
     _mm512_add_epi32 = arch::_mm256_add_epi32(a, b);
     _mm512_add_epi64 = arch::_mm256_add_epi64(a, b);
     _mm512_and_si512 = arch::_mm256_and_si256(a, b);
+    _mm512_xor_si512 = arch::_mm256_xor_si256(a, b);
     _mm512_max_epi32 = arch::_mm256_max_epi32(a, b);
     _mm512_min_epi32 = arch::_mm256_min_epi32(a, b);
     _mm512_max_epu32 = arch::_mm256_max_epu32(a, b);

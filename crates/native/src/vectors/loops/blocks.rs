@@ -7,6 +7,7 @@ use super::arch::__m512i;
 use super::first;
 use super::lanes::Lanes;
 use crate::kernel::{Rows, TOGETHER};
+use crate::vectors::Ahead;
 
 /// The bytes of a line of a cache.
 const LINE: isize = 64;
@@ -131,6 +132,17 @@ wide! {
             } else {
                 arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(line);
             }
+        }
+    }
+
+    /// Fetches `count` elements of both, and goes on.
+    pub(super) fn fetch_next(ahead: &mut [Ahead; 2], count: usize) {
+        if ahead[1].bytes == 0 {
+            return;
+        }
+        for next in ahead {
+            arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(next.from);
+            next.from = next.from.wrapping_add(next.bytes * count);
         }
     }
 

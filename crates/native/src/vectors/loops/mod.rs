@@ -13,6 +13,7 @@ mod exp;
 mod lanes;
 mod narrow;
 mod places;
+mod products;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod stream;
@@ -29,8 +30,9 @@ use lanes::{
     MinI64, MinU32, MinU64, SumF32, SumF64, SumI32, SumI64, SumOfShort, SumU32, SumU64,
 };
 use places::places;
+use products::{products_of_blocks, products_of_rows};
 use rows::values;
-use terms::{deviations, products_of_blocks, products_of_rows};
+use terms::deviations;
 
 use super::arch;
 use crate::elements::Element;

@@ -1,16 +1,16 @@
-//! Sums of what is computed of elements: of squared deviations, and of products.
+//! Sums of squared deviations.
 
 use super::arch;
 use super::arch::__m512i;
-use super::blocks::combine_first;
 use super::first;
 use super::lanes::{Lanes, SumF32, SumF64};
 use super::rows::merged;
-use crate::kernel::{LONG_ROW, TOGETHER};
+use crate::kernel::LONG_ROW;
 
 /// A sum of floats. Lanes that are not in `mask` are 0.
 pub(super) trait Terms: Lanes {
-    unsafe fn repeated(mean: Self::Element) -> __m512i;
+    unsafe fn repeated(x: Self::Element) -> __m512i;
+    unsafe fn difference(x: __m512i, y: __m512i) -> __m512i;
     unsafe fn squared(x: __m512i, mean: __m512i, mask: u16) -> __m512i;
     unsafe fn product(x: __m512i, y: __m512i, mask: u16) -> __m512i;
 }
@@ -19,8 +19,11 @@ macro_rules! terms {
     ($($name:ident, $type:ty, $set:ident, $from:ident, $to:ident, $subtract:ident, $multiply:ident;)*) => { $(
         impl Terms for $name {
             wide! {
-                unsafe fn repeated(mean: $type) -> __m512i {
-                    arch::$to(arch::$set(mean))
+                unsafe fn repeated(x: $type) -> __m512i {
+                    arch::$to(arch::$set(x))
+                }
+                unsafe fn difference(x: __m512i, y: __m512i) -> __m512i {
+                    arch::$to(arch::$subtract(arch::$from(x), arch::$from(y)))
                 }
                 #[allow(clippy::cast_possible_truncation, reason = "there may be eight lanes")]
                 unsafe fn squared(x: __m512i, mean: __m512i, mask: u16) -> __m512i {
@@ -95,78 +98,6 @@ wide! {
                     |at| L::squared(L::load(row.add(at)), mean, u16::MAX),
                     |mask| L::squared(L::load_first(row.add(at), mask), mean, mask)
                 );
-            }
-        }
-    }
-
-    /// See [`Products::rows`](crate::vectors::Products).
-    pub(super) unsafe fn products_of_rows<L: Terms>(
-        [a, b]: [&[L::Element]; 2],
-        len: usize,
-        to: &mut [L::Accumulator],
-    ) {
-        for ((a, b), to) in a.chunks_exact(len).zip(b.chunks_exact(len)).zip(to) {
-            let (a, b) = (a.as_ptr(), b.as_ptr());
-            // SAFETY: the caller promises the level; each load lies within the rows.
-            unsafe {
-                *to = merged_sum_of_row!(
-                    L, len,
-                    |at| L::product(L::load(a.add(at)), L::load(b.add(at)), u16::MAX),
-                    |mask| {
-                        let (x, y) = (L::load_first(a.add(at), mask), L::load_first(b.add(at), mask));
-                        L::product(x, y, mask)
-                    }
-                );
-            }
-        }
-    }
-
-    /// See [`Products::blocks`](crate::vectors::Products).
-    pub(super) unsafe fn products_of_blocks<L: Terms>(
-        [a, b]: [&[L::Element]; 2],
-        to: &mut [L::Accumulator],
-    ) {
-        let len = to.len();
-        let (mut left, mut from) = (a.len() / len, 0);
-        while left > 0 {
-            let together = if left < TOGETHER { 1 } else { TOGETHER };
-            let [a, b] = [a, b].map(|blocks| blocks.as_ptr().wrapping_add(from));
-            // SAFETY: the caller promises the level and the elements of all blocks.
-            unsafe { add_products::<L>([a, b], together, to) };
-            from += together * len;
-            left -= together;
-        }
-    }
-
-    /// Adds the products of `count` blocks to accumulators.
-    unsafe fn add_products<L: Terms>(
-        [a, b]: [*const L::Element; 2],
-        count: usize,
-        to: &mut [L::Accumulator],
-    ) {
-        let len = to.len();
-        let mut at = 0;
-        // SAFETY: the caller promises the level and the elements.
-        unsafe {
-            while at + L::COUNT <= len {
-                let mut all = L::start();
-                for block in 0..count {
-                    let (x, y) = (L::load(a.add(block * len + at)), L::load(b.add(block * len + at)));
-                    all = L::combine(all, L::product(x, y, u16::MAX));
-                }
-                let to = to.as_mut_ptr().add(at);
-                L::store(L::combine(L::load_accumulators(to), all), to);
-                at += L::COUNT;
-            }
-            if at < len {
-                let mask = first(len - at);
-                let mut all = L::start();
-                for block in 0..count {
-                    let [x, y] = [a, b].map(|from| from.add(block * len + at));
-                    let (x, y) = (L::load_first(x, mask), L::load_first(y, mask));
-                    all = L::combine(all, L::product(x, y, mask));
-                }
-                combine_first::<L>(all, &mut to[at..]);
             }
         }
     }

@@ -132,6 +132,7 @@ quarters! { |a, b|
     _mm512_add_epi32 = arch::vaddq_u32(a, b);
     _mm512_add_epi64 = epu64!(vaddq_u64(a, b));
     _mm512_and_si512 = arch::vandq_u32(a, b);
+    _mm512_xor_si512 = arch::veorq_u32(a, b);
     _mm512_max_epi32 = epi32!(vmaxq_s32(a, b));
     _mm512_min_epi32 = epi32!(vminq_s32(a, b));
     _mm512_max_epu32 = arch::vmaxq_u32(a, b);

@@ -1,0 +1,152 @@
+//! Adds up products of factors of tiles.
+
+use super::chain::{self, Chain, Elements};
+use super::fold::{FoldShape, FoldTile, Spare, USED};
+use super::products::OPERANDS;
+use super::program::Reduction;
+use super::real::Real;
+use super::room::Room;
+use super::tile::Operand;
+use super::total::Total;
+use super::walk::Loops;
+use crate::level::{Level, on_level};
+#[cfg(doc)]
+use crate::vectors::Form;
+use crate::vectors::{self, Ahead, Factors};
+
+/// The number of the operand that the first factor is multiplied by for its own sum.
+const BESIDE: usize = 6;
+
+/// Where a sum goes.
+pub(super) struct To<'a, R> {
+    /// The place of the first result, and the loops over all.
+    pub(super) at: isize,
+    pub(super) loops: &'a Loops,
+    pub(super) total: Total<'a, R>,
+    /// Where the sum of the first factor goes, in the same places.
+    pub(super) beside: Option<Total<'a, R>>,
+}
+
+/// Adds up products of factors of tiles: see [`Factors`].
+pub(super) struct ProductsTile<'a, R> {
+    pub(super) x: &'a [R],
+    pub(super) y: &'a [R],
+    pub(super) operands: [Operand<'a, R>; OPERANDS],
+    /// Bits for the operands that there are.
+    pub(super) there: u8,
+    /// The elements of a row.
+    pub(super) row: usize,
+    pub(super) shape: &'a FoldShape,
+    pub(super) to: To<'a, R>,
+    pub(super) spare: &'a mut Spare<R>,
+    pub(super) level: Level,
+    /// What is fetched meanwhile.
+    pub(super) ahead: [Ahead; 2],
+}
+
+impl<R: Real> ProductsTile<'_, R> {
+    pub(super) fn run(self) {
+        let few = self.shape.few_rows(self.to.loops).map(|(_, len)| len);
+        let few = few.filter(|_| matches!(self.to.total, Total::Accumulators(..)));
+        let vectors = vectors::products_of::<R>(self.level);
+        let factors = |len| self.factors(len);
+        match (vectors, few.and_then(factors), self.shape.whole_row().and_then(factors)) {
+            (Some(vectors), Some(factors), _) => self.add_blocks(vectors.blocks, &factors),
+            (Some(vectors), _, Some(factors)) => self.add_rows(vectors.rows, &factors),
+            _ => self.add_stored(),
+        }
+    }
+
+    /// The factors in rows of `len` elements, if they have the same rows.
+    fn factors(&self, len: usize) -> Option<Factors<R>> {
+        let rows = self.x.len() / len;
+        let fits = self.row == len || self.operands.iter().all(Operand::is_one);
+        let has_all = self.operands.iter().all(|operand| operand.has_all(rows, len));
+        let is_there = self.x.len() == rows * len && self.y.len() == self.x.len();
+        let bit = |set: u8, (n, operand): (usize, &Operand<'_, R>)| {
+            set | u8::from(operand.has_rows()) << n
+        };
+        (fits && has_all && is_there).then(|| Factors {
+            x: self.x.as_ptr(),
+            y: self.y.as_ptr(),
+            operands: self.operands.each_ref().map(Operand::place),
+            there: self.there,
+            has_rows: self.operands.iter().enumerate().fold(0, bit),
+            rows,
+            len,
+            ahead: self.ahead,
+        })
+    }
+
+    /// Adds blocks element by element.
+    fn add_blocks(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
+        let To { at, total, beside, .. } = self.to;
+        let (rows, at) = ((factors.rows, factors.len), at.cast_unsigned());
+        let Total::Accumulators(to, pending) = total else { return };
+        pending.add(rows, at, to, |sums| match beside {
+            Some(Total::Accumulators(to, pending)) => pending.add(rows, at, to, |others| {
+                // SAFETY: the level, which was detected, has these loops; `factors` found the elements.
+                // Both have an accumulator for each of a row.
+                unsafe { add(factors, sums, Some(others)) };
+            }),
+            // SAFETY: as above.
+            _ => unsafe { add(factors, sums, None) },
+        });
+    }
+
+    /// Reduces rows, each to one element.
+    fn add_rows(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
+        let To { at, loops, total, beside } = self.to;
+        let kept = self.shape.kept;
+        let [first, second, ..] = self.spare.rooms.each_mut();
+        let (sums, others) = (first.first_mut(kept), second.first_mut(kept));
+        // SAFETY: the level, which was detected, has these loops; `factors` found a row for each sum.
+        unsafe { add(factors, sums, beside.is_some().then_some(&mut *others)) };
+        total.add(Reduction::Sum, (at, loops), sums, None, 0.0);
+        if let Some(beside) = beside {
+            beside.add(Reduction::Sum, (at, loops), others, None, 0.0);
+        }
+    }
+
+    /// Stores the factors and their products.
+    fn add_stored(self) {
+        let Self { x, y, operands, row, shape, to, spare, level, .. } = self;
+        let To { at, loops, total, beside } = to;
+        let mut rooms: [Room<R>; 3] =
+            std::array::from_fn(|n| std::mem::replace(&mut spare.rooms[USED + n], Room::EMPTY));
+        let [for_x, for_y, products] = rooms.each_mut().map(|room| room.first_mut(x.len()));
+        let factor = |n: usize| [(0, operands[n]), (2, operands[n + 1]), (3, operands[n + 2])];
+        compute(level, (x, row), &factor(0), for_x);
+        compute(level, (y, row), &factor(3), for_y);
+        for ((product, x), y) in products.iter_mut().zip(&*for_x).zip(&*for_y) {
+            *product = *x * *y;
+        }
+        let mut sum = |a: &[R], to| {
+            let kind = Reduction::Sum;
+            on_level(level, FoldTile { a, shape, kind, at, loops, to, spare: &mut *spare, level });
+        };
+        sum(products, total);
+        if let Some(beside) = beside {
+            compute(level, (for_x, row), &[(2, operands[BESIDE])], products);
+            sum(products, beside);
+        }
+        for (n, room) in rooms.into_iter().enumerate() {
+            spare.rooms[USED + n] = room;
+        }
+    }
+}
+
+/// Computes a chain with operands at some places of [`Form::Product`].
+fn compute<R: Real>(
+    level: Level,
+    (x, row): (&[R], usize),
+    operands: &[(usize, Operand<'_, R>)],
+    out: &mut [R],
+) {
+    let mut chain = Chain::default();
+    for (number, (place, _)) in (1..).zip(operands) {
+        chain.operands[*place] = number;
+    }
+    let operand = |n: usize| operands[n - 1].1;
+    chain::run(level, &chain, Elements { x, row, out }, operand, (false, [Ahead::NONE; 2]));
+}

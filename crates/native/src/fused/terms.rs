@@ -1,0 +1,138 @@
+//! Sums of two products, such as the gradient of a norm's input, as one loop.
+//!
+//! ```text
+//! ((dy scale - mean) - normed along) inverse,  normed = (x - m) inverse
+//! ```
+//!
+//! is [`Form::Terms`], which reads `dy` and `x` alone: neither products nor what they are made of are
+//! stored, unless other steps use them.
+
+use super::chain::Chain;
+use super::factors::{Args, Makers, count_uses, joined};
+use super::program::Binary;
+use super::steps::{Action, Along, Arg, Pass, Step};
+use crate::vectors::{CHAINED, Form};
+
+/// The places of operands in [`Form::Terms`].
+const FIRST_FACTOR: usize = 0;
+const SECOND: usize = 3;
+const SECOND_FACTOR: usize = 4;
+const ADDED: [usize; 2] = [7, 8];
+const TIMES: usize = 9;
+
+/// Makes such sums of the steps of passes, and leaves out the steps whose values no step uses. The last
+/// op of a sum comes first, so that a sum has as many ops as it can have.
+pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
+    for pass in passes.iter_mut().rev() {
+        for step in pass.steps.iter_mut().rev() {
+            if uses.get(step.out) == Some(&0) {
+                count_uses(uses, step, |uses| uses - 1);
+                continue;
+            }
+            let is_single = |value: usize| uses.get(value) == Some(&1);
+            // With fewer terms, its first value is a sum itself.
+            let mut sums = (1..=MOST_TERMS).rev();
+            if let Some(sum) = sums.find_map(|most| found(makers, step, most, is_single)) {
+                count_uses(uses, step, |uses| uses - 1);
+                count_uses(uses, &sum, |uses| uses + 1);
+                *step = sum;
+            }
+        }
+        pass.steps.retain(|step| uses.get(step.out) != Some(&0));
+    }
+}
+
+/// What is added to the first value of a sum.
+#[derive(Clone, Copy)]
+struct Term {
+    arg: Arg,
+    is_negated: bool,
+}
+
+/// Returns a step as a sum of two products with at most `most` terms behind the first one, if it is one.
+fn found(
+    makers: &Makers,
+    step: &Step,
+    most: usize,
+    is_single: impl Fn(usize) -> bool,
+) -> Option<Step> {
+    let set = step.set;
+    let (Action::Binary(op), &[a, b]) = (step.action, step.args.as_slice()) else { return None };
+    if step.is_kept {
+        return None;
+    }
+    let mut row = step.row;
+    let (op, args, times) = match (op, a.along, b.along) {
+        (Binary::Multiply, Along::All, Along::All) => return None,
+        (Binary::Multiply, ..) => {
+            let (of, times) = if a.along == Along::All { (a, b) } else { (b, a) };
+            let (op, args, inner) = makers.op(of.value, set).filter(|_| is_single(of.value))?;
+            row = joined(set, row, inner)?;
+            (op, args, Some(times))
+        }
+        _ => (op, [a, b], None),
+    };
+    let (first, terms) = flat(makers, (set, most), (op, args), &mut row, is_single)?;
+    let second = terms.iter().position(|term| term.arg.along == Along::All)?;
+    let (before, after) = (&terms[..second], &terms[second + 1..]);
+    if before.len() > 1 || after.len() > 1 {
+        return None;
+    }
+    let x = makers.factor(first, set);
+    let y = makers.factor(terms[second].arg.value, set);
+    if y.operands.iter().all(Option::is_none) {
+        return None;
+    }
+    row = joined(set, joined(set, row, x.row)?, y.row)?;
+    let mut args = Args::new(x.x);
+    let mut operands = [0; CHAINED];
+    let added = [before.first(), after.first()].map(|term| term.map(|term| term.arg));
+    let second_value = Some(Arg { value: y.x, along: Along::All });
+    let placed = (FIRST_FACTOR..).zip(x.operands).chain([(SECOND, second_value)]);
+    let placed = placed.chain((SECOND_FACTOR..).zip(y.operands));
+    for (place, arg) in placed.chain(ADDED.into_iter().zip(added)).chain([(TIMES, times)]) {
+        operands[place] = args.number(arg)?;
+    }
+    let is_negated = |term: Option<&Term>| term.is_some_and(|term| term.is_negated);
+    let negated = [is_negated(before.first()), terms[second].is_negated, is_negated(after.first())];
+    let chain = Chain { form: Form::Terms, operands, negated };
+    Some(Step { action: Action::Chain(chain), args: args.into_all(), row, ..step.clone() })
+}
+
+/// The most values that are added to the first one.
+const MOST_TERMS: usize = 3;
+
+/// A sum as its first value and what is added, one after the other. The steps within have no other users.
+fn flat(
+    makers: &Makers,
+    (set, most): (u64, usize),
+    mut last: (Binary, [Arg; 2]),
+    row: &mut u64,
+    is_single: impl Fn(usize) -> bool,
+) -> Option<(usize, Vec<Term>)> {
+    let mut terms = Vec::new();
+    let inner = |arg: Arg| {
+        let (op, args, row) = makers.op(arg.value, set)?;
+        let is_sum = matches!(op, Binary::Add | Binary::Subtract);
+        let is_inner = arg.along == Along::All && is_sum && is_single(arg.value);
+        is_inner.then_some(((op, args), row))
+    };
+    loop {
+        let (op, [a, b]) = last;
+        let has_sum = inner(a).is_some();
+        let turns = op == Binary::Add && (a.along != Along::All || !has_sum && inner(b).is_some());
+        let (of, arg) = if turns { (b, a) } else { (a, b) };
+        if !matches!(op, Binary::Add | Binary::Subtract) || of.along != Along::All {
+            return None;
+        }
+        terms.push(Term { arg, is_negated: op == Binary::Subtract });
+        let next = inner(of).filter(|_| terms.len() < most);
+        match next.and_then(|(next, inner)| Some((next, joined(set, *row, inner)?))) {
+            Some((next, joined)) => (last, *row) = (next, joined),
+            None => {
+                terms.reverse();
+                return Some((of.value, terms));
+            }
+        }
+    }
+}

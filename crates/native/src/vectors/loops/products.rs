@@ -1,0 +1,354 @@
+//! Sums of products of factors, and of one factor beside.
+
+use super::arch;
+use super::arch::__m512i;
+use super::blocks::{combine_first, fetch_next};
+use super::first;
+use super::rows::merged;
+use super::terms::Terms;
+use crate::kernel::{LONG_ROW, TOGETHER};
+use crate::vectors::{Ahead, FACTORED, Factors};
+
+/// The operands that there are, or have rows, as bits: none; or all, which change nothing if they are
+/// missing, and rows as the factors say.
+const NONE: u8 = 0;
+const AS_SAID: u8 = u8::MAX;
+/// The first factor is multiplied by elements of a row, such as the scale of a layer norm.
+const FACTOR: u8 = 1 << 1;
+/// The second factor is `(y - 3) * 4`, such as elements that were normalized.
+const NORMED: u8 = 1 << 3 | 1 << 4;
+/// The number of the operand that the first factor is multiplied by for its own sum.
+const BESIDE: usize = 6;
+
+/// The most elements of blocks that are added vector by vector.
+const MOST_COLUMNS: usize = 256;
+
+/// The vectors of a row, or of a block, that are added to accumulators of their own.
+type Sums<const VECTORS: usize> = [[__m512i; VECTORS]; 2];
+
+/// Where the operands of a row are, each repeated if it has one element.
+struct Row<T> {
+    x: *const T,
+    y: *const T,
+    operands: [*const T; FACTORED],
+    ones: [__m512i; FACTORED],
+}
+
+/// Checks whether all blocks have the same operands, and are short: long ones would lie in one set of a
+/// cache.
+fn is_by_columns<L: Terms>(factors: &Factors<L::Element>) -> bool {
+    let is_short = factors.len <= MOST_COLUMNS && factors.len.is_multiple_of(L::COUNT);
+    is_short && factors.operands.iter().all(|(_, apart)| *apart == 0)
+}
+
+wide! {
+    /// The operands of a row by its number, where `there` has bits for those that there are.
+    unsafe fn row_of<L: Terms>(factors: &Factors<L::Element>, row: usize, there: u8) -> Row<L::Element> {
+        let mut operands = [std::ptr::null(); FACTORED];
+        let mut ones = [arch::_mm512_setzero_si512(); FACTORED];
+        for n in 0..FACTORED {
+            if there >> n & 1 == 1 {
+                let (from, apart) = factors.operands[n];
+                operands[n] = from.wrapping_add(row * apart);
+                // SAFETY: the caller promises the level and the operands.
+                ones[n] = unsafe { L::repeated(*operands[n]) };
+            }
+        }
+        let at = row * factors.len;
+        Row { x: factors.x.wrapping_add(at), y: factors.y.wrapping_add(at), operands, ones }
+    }
+
+    /// The product of two factors, and what is added up beside; lanes that are not in `mask` are 0.
+    unsafe fn terms<L: Terms, const THERE: u8>(
+        [x, y]: [__m512i; 2],
+        operands: &[__m512i; FACTORED],
+        mask: u16,
+    ) -> [__m512i; 2] {
+        // SAFETY: the caller promises the level.
+        unsafe {
+            let factor = |mut x: __m512i, from: usize| {
+                if THERE >> from & 1 == 1 {
+                    x = L::difference(x, operands[from]);
+                }
+                for n in from + 1..from + 3 {
+                    if THERE >> n & 1 == 1 {
+                        x = L::product(x, operands[n], u16::MAX);
+                    }
+                }
+                x
+            };
+            let (x, y) = (factor(x, 0), factor(y, 3));
+            // Lanes that were not read may have become anything by then.
+            let has_beside = THERE >> BESIDE & 1 == 1;
+            let beside = if has_beside { L::product(x, operands[BESIDE], mask) } else { x };
+            [L::product(x, y, mask), beside]
+        }
+    }
+
+    /// The elements of a vector, those in `mask` if it is no `WHOLE` vector.
+    unsafe fn loaded<L: Terms, const WHOLE: bool>(from: *const L::Element, mask: u16) -> __m512i {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe { if WHOLE { L::load(from) } else { L::load_first(from, mask) } }
+    }
+
+    /// The terms at a place of a row.
+    unsafe fn terms_at<L: Terms, const THERE: u8, const ROWS: u8, const WHOLE: bool>(
+        row: &Row<L::Element>,
+        (at, mask): (usize, u16),
+        has_rows: u8,
+    ) -> [__m512i; 2] {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            let mut operands = row.ones;
+            for n in 0..FACTORED {
+                if (THERE & ROWS & has_rows) >> n & 1 == 1 {
+                    operands[n] = loaded::<L, WHOLE>(row.operands[n].add(at), mask);
+                }
+            }
+            let x = loaded::<L, WHOLE>(row.x.add(at), mask);
+            let y = loaded::<L, WHOLE>(row.y.add(at), mask);
+            terms::<L, THERE>([x, y], &operands, mask)
+        }
+    }
+
+    /// Adds up the products of a row, and the first factor beside, in the order of [`values`](super::rows).
+    unsafe fn sums_of_row<L: Terms, const VECTORS: usize, const THERE: u8, const ROWS: u8>(
+        row: &Row<L::Element>,
+        (len, has_rows): (usize, u8),
+        ahead: &mut [Ahead; 2],
+    ) -> Sums<VECTORS> {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            let (mut all, mut from) = ([[L::start(); VECTORS]; 2], 0);
+            while from + VECTORS * L::COUNT <= len {
+                for n in 0..VECTORS {
+                    fetch_next(ahead, L::COUNT);
+                    let at = (from + n * L::COUNT, u16::MAX);
+                    let [product, beside] = terms_at::<L, THERE, ROWS, true>(row, at, has_rows);
+                    all[0][n] = L::combine(all[0][n], product);
+                    all[1][n] = L::combine(all[1][n], beside);
+                }
+                from += VECTORS * L::COUNT;
+            }
+            for n in 0..VECTORS {
+                if from < len {
+                    let at = (from, first(len - from));
+                    let [product, beside] = terms_at::<L, THERE, ROWS, false>(row, at, has_rows);
+                    all[0][n] = L::combine(all[0][n], product);
+                    all[1][n] = L::combine(all[1][n], beside);
+                    from += L::COUNT;
+                }
+            }
+            all
+        }
+    }
+
+    unsafe fn sums_of_rows<L: Terms, const THERE: u8, const ROWS: u8>(
+        factors: &Factors<L::Element>,
+        to: &mut [L::Accumulator],
+        mut beside: Option<&mut [L::Accumulator]>,
+    ) {
+        let (len, has_rows, mut ahead) = (factors.len, factors.has_rows, factors.ahead);
+        for (number, to) in to.iter_mut().enumerate() {
+            // SAFETY: the caller promises the level, and a row of elements for each sum.
+            unsafe {
+                let row = row_of::<L>(factors, number, THERE);
+                let [product, other] = if len > LONG_ROW {
+                    let sums = sums_of_row::<L, 4, THERE, ROWS>(&row, (len, has_rows), &mut ahead);
+                    let merged = |[a, b, c, d]: [__m512i; 4]| {
+                        L::combine(L::combine(a, c), L::combine(b, d))
+                    };
+                    [merged(sums[0]), merged(sums[1])]
+                } else {
+                    let [[product], [other]] = sums_of_row::<L, 1, THERE, ROWS>(&row, (len, has_rows), &mut ahead);
+                    [product, other]
+                };
+                *to = merged::<L>(product);
+                if let Some(beside) = beside.as_mut().and_then(|beside| beside.get_mut(number)) {
+                    *beside = merged::<L>(other);
+                }
+            }
+        }
+    }
+
+    /// Adds `count` blocks to the accumulators of `VECTORS` vectors.
+    unsafe fn add_strip<L: Terms, const VECTORS: usize, const THERE: u8, const ROWS: u8>(
+        rows: &[Row<L::Element>],
+        (at, mask): (usize, u16),
+        has_rows: u8,
+        ahead: &mut [Ahead; 2],
+    ) -> Sums<VECTORS> {
+        // SAFETY: the caller promises the level.
+        let mut all = unsafe { [[L::start(); VECTORS]; 2] };
+        for row in rows {
+            for n in 0..VECTORS {
+                fetch_next(ahead, L::COUNT);
+                let at = (at + n * L::COUNT, mask);
+                // SAFETY: the caller promises the level and the elements.
+                unsafe {
+                    let [product, beside] = if mask == u16::MAX {
+                        terms_at::<L, THERE, ROWS, true>(row, at, has_rows)
+                    } else {
+                        terms_at::<L, THERE, ROWS, false>(row, at, has_rows)
+                    };
+                    all[0][n] = L::combine(all[0][n], product);
+                    all[1][n] = L::combine(all[1][n], beside);
+                }
+            }
+        }
+        all
+    }
+
+    /// Adds up to [`TOGETHER`] blocks.
+    unsafe fn add_together<L: Terms, const THERE: u8, const ROWS: u8>(
+        rows: &[Row<L::Element>],
+        (has_rows, ahead): (u8, &mut [Ahead; 2]),
+        to: &mut [L::Accumulator],
+        mut beside: Option<&mut [L::Accumulator]>,
+    ) {
+        let len = to.len();
+        let mut at = 0;
+        macro_rules! strips {
+            ($vectors:literal) => {
+                while at + $vectors * L::COUNT <= len {
+                    // SAFETY: the caller promises the level and the elements; there are accumulators for
+                    // these vectors.
+                    unsafe {
+                        let sums =
+                            add_strip::<L, $vectors, THERE, ROWS>(rows, (at, u16::MAX), has_rows, ahead);
+                        for n in 0..$vectors {
+                            let at = at + n * L::COUNT;
+                            let add = |to: &mut [L::Accumulator], sum| {
+                                let to = to[at..at + L::COUNT].as_mut_ptr();
+                                L::store(L::combine(L::load_accumulators(to), sum), to);
+                            };
+                            add(&mut *to, sums[0][n]);
+                            if let Some(beside) = &mut beside {
+                                add(&mut **beside, sums[1][n]);
+                            }
+                        }
+                    }
+                    at += $vectors * L::COUNT;
+                }
+            };
+        }
+        if arch::REGISTERS >= 32 {
+            strips!(4);
+        }
+        strips!(1);
+        if at < len {
+            let mask = first(len - at);
+            // SAFETY: as above; the vector is a part.
+            unsafe {
+                let [[product], [other]] =
+                    add_strip::<L, 1, THERE, ROWS>(rows, (at, mask), has_rows, ahead);
+                combine_first::<L>(product, &mut to[at..]);
+                if let Some(beside) = beside {
+                    combine_first::<L>(other, &mut beside[at..]);
+                }
+            }
+        }
+    }
+
+    unsafe fn sums_of_blocks<L: Terms, const THERE: u8, const ROWS: u8>(
+        factors: &Factors<L::Element>,
+        to: &mut [L::Accumulator],
+        mut beside: Option<&mut [L::Accumulator]>,
+    ) {
+        let (mut done, mut ahead) = (0, factors.ahead);
+        while done < factors.rows {
+            let together = if factors.rows - done < TOGETHER { 1 } else { TOGETHER };
+            // SAFETY: the caller promises the level and the elements of all blocks.
+            unsafe {
+                let row = |n: usize| row_of::<L>(factors, done + if n < together { n } else { 0 }, THERE);
+                let rows = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];
+                let beside = beside.as_deref_mut();
+                let how = (factors.has_rows, &mut ahead);
+                add_together::<L, THERE, ROWS>(&rows[..together], how, to, beside);
+            }
+            done += together;
+        }
+    }
+
+    /// As [`sums_of_blocks`] where all blocks have the same operands, which are loaded once for all.
+    unsafe fn sums_of_columns<L: Terms, const THERE: u8>(
+        factors: &Factors<L::Element>,
+        to: &mut [L::Accumulator],
+        beside: Option<&mut [L::Accumulator]>,
+    ) {
+        // SAFETY: the caller promises the level and the elements.
+        unsafe {
+            let (row, mut ahead) = (row_of::<L>(factors, 0, THERE), factors.ahead);
+            let beside = beside.map(|beside| beside.as_mut_ptr());
+            for at in (0..factors.len).step_by(L::COUNT) {
+                let mut operands = row.ones;
+                for n in 0..FACTORED {
+                    if (THERE & factors.has_rows) >> n & 1 == 1 {
+                        operands[n] = L::load(row.operands[n].add(at));
+                    }
+                }
+                let to = to[at..at + L::COUNT].as_mut_ptr();
+                let beside = beside.map(|beside| beside.add(at));
+                let mut sums = [L::load_accumulators(to), L::start()];
+                if let Some(beside) = beside {
+                    sums[1] = L::load_accumulators(beside);
+                }
+                let (x, y) = (row.x.add(at), row.y.add(at));
+                let mut done = 0;
+                while done < factors.rows {
+                    let together = if factors.rows - done < TOGETHER { 1 } else { TOGETHER };
+                    let mut all = [L::start(); 2];
+                    for block in done..done + together {
+                        fetch_next(&mut ahead, L::COUNT);
+                        let at = block * factors.len;
+                        let xy = [L::load(x.add(at)), L::load(y.add(at))];
+                        let terms = terms::<L, THERE>(xy, &operands, u16::MAX);
+                        all = [L::combine(all[0], terms[0]), L::combine(all[1], terms[1])];
+                    }
+                    sums = [L::combine(sums[0], all[0]), L::combine(sums[1], all[1])];
+                    done += together;
+                }
+                L::store(sums[0], to);
+                if let Some(beside) = beside {
+                    L::store(sums[1], beside);
+                }
+            }
+        }
+    }
+
+    /// See [`Products::rows`](crate::vectors::Products).
+    pub(super) unsafe fn products_of_rows<L: Terms>(
+        factors: &Factors<L::Element>,
+        to: &mut [L::Accumulator],
+        beside: Option<&mut [L::Accumulator]>,
+    ) {
+        // SAFETY: the caller promises the same.
+        unsafe {
+            match (factors.there, factors.has_rows) {
+                (NONE, _) => sums_of_rows::<L, NONE, NONE>(factors, to, beside),
+                (NORMED, NONE) => sums_of_rows::<L, NORMED, NONE>(factors, to, beside),
+                (_, NONE) => sums_of_rows::<L, AS_SAID, NONE>(factors, to, beside),
+                (_, FACTOR) => sums_of_rows::<L, AS_SAID, FACTOR>(factors, to, beside),
+                _ => sums_of_rows::<L, AS_SAID, AS_SAID>(factors, to, beside),
+            }
+        }
+    }
+
+    /// See [`Products::blocks`](crate::vectors::Products).
+    pub(super) unsafe fn products_of_blocks<L: Terms>(
+        factors: &Factors<L::Element>,
+        to: &mut [L::Accumulator],
+        beside: Option<&mut [L::Accumulator]>,
+    ) {
+        // SAFETY: the caller promises the same.
+        unsafe {
+            match (factors.there, factors.has_rows) {
+                (NONE, _) => sums_of_blocks::<L, NONE, NONE>(factors, to, beside),
+                _ if is_by_columns::<L>(factors) => sums_of_columns::<L, AS_SAID>(factors, to, beside),
+                (NORMED, NONE) => sums_of_blocks::<L, NORMED, NONE>(factors, to, beside),
+                (_, NONE) => sums_of_blocks::<L, AS_SAID, NONE>(factors, to, beside),
+                _ => sums_of_blocks::<L, AS_SAID, AS_SAID>(factors, to, beside),
+            }
+        }
+    }
+}
