@@ -40,7 +40,7 @@ pub(super) struct ProductsTile<'a, R> {
     pub(super) to: To<'a, R>,
     pub(super) spare: &'a mut Spare<R>,
     pub(super) level: Level,
-    /// What is fetched meanwhile.
+    /// The memory that is fetched meanwhile.
     pub(super) ahead: [Ahead; 2],
 }
 

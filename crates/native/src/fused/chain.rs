@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// So do sums of two products.
+    /// Sums of two products give these bits, too.
     #[test]
     fn terms_that_are_missing_change_nothing() {
         let few = if cfg!(miri) { 131 } else { 1 };

@@ -42,7 +42,7 @@ pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
     }
 }
 
-/// What is added to the first value of a sum.
+/// A value that is added to the first one of a sum.
 #[derive(Clone, Copy)]
 struct Term {
     arg: Arg,
