@@ -110,15 +110,21 @@ impl<R: Real> ProductsTile<'_, R> {
 
     /// Stores the factors and their products.
     fn add_stored(self) {
-        let Self { x, y, operands, row, shape, to, spare, level, .. } = self;
+        let Self { x, y, operands, there, row, shape, to, spare, level, .. } = self;
         let To { at, loops, total, beside } = to;
         let mut rooms: [Room<R>; 3] =
             std::array::from_fn(|n| std::mem::replace(&mut spare.rooms[USED + n], Room::EMPTY));
         let [for_x, for_y, products] = rooms.each_mut().map(|room| room.first_mut(x.len()));
-        let factor = |n: usize| [(0, operands[n]), (2, operands[n + 1]), (3, operands[n + 2])];
-        compute(level, (x, row), &factor(0), for_x);
-        compute(level, (y, row), &factor(3), for_y);
-        for ((product, x), y) in products.iter_mut().zip(&*for_x).zip(&*for_y) {
+        let (mut x, mut y) = (x, y);
+        for (factor, room, n) in [(&mut x, for_x, 0), (&mut y, for_y, 3)] {
+            // A factor without operands is there already.
+            if there >> n & 7 != 0 {
+                let own = [(0, operands[n]), (2, operands[n + 1]), (3, operands[n + 2])];
+                compute(level, (*factor, row), &own, room);
+                *factor = room;
+            }
+        }
+        for ((product, x), y) in products.iter_mut().zip(x).zip(y) {
             *product = *x * *y;
         }
         let mut sum = |a: &[R], to| {
@@ -127,7 +133,7 @@ impl<R: Real> ProductsTile<'_, R> {
         };
         sum(products, total);
         if let Some(beside) = beside {
-            compute(level, (for_x, row), &[(2, operands[BESIDE])], products);
+            compute(level, (x, row), &[(2, operands[BESIDE])], products);
             sum(products, beside);
         }
         for (n, room) in rooms.into_iter().enumerate() {

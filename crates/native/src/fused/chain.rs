@@ -50,6 +50,7 @@ impl Chain {
     fn free(self) -> usize {
         self.operands.iter().rposition(|&arg| arg != 0).map_or(0, |last| last + 1)
     }
+
     /// The places of the operands that it has, each with the number of its argument.
     fn there(&self) -> impl Iterator<Item = (usize, usize)> {
         let numbers = self.operands.iter().enumerate();

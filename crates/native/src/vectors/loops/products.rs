@@ -171,7 +171,7 @@ wide! {
         }
     }
 
-    /// Adds `count` blocks to the accumulators of `VECTORS` vectors.
+    /// Adds up `VECTORS` vectors of some blocks, those in `mask` if it is one that is not whole.
     unsafe fn add_strip<L: Terms, const VECTORS: usize, const THERE: u8, const ROWS: u8>(
         rows: &[Row<L::Element>],
         (at, mask): (usize, u16),
