@@ -11,8 +11,8 @@
 //! that a reduce reads moves to the merged dims, since a reshape in between would split the loop
 //! nest. No element moves in memory.
 //!
-//! Dims are merged if every reduce of a region removes them, but not rows of 16-bit floats over which
-//! something is broadcast. Preconditions and law are those of
+//! Dims are merged if every reduce of a region removes them, but not where one loop was measured to be
+//! slower ([`Taken::pays`]). Preconditions and law are those of
 //! [`super::reshape_out_of_region`]; sums keep their order.
 //!
 //! A cost-gated pass for targets with `reduce_nest_cycles`. It skips modules with shardings: a
@@ -32,6 +32,11 @@ const NAME: &str = "merged-dims";
 
 // Moving part of a region would split the loop nest.
 const SEARCH: Search = Search { pass: NAME, starts: around_reduce, offers: merged, cuts: false };
+
+/// The longest dim that XLA:CPU reduces in one step (`TreeReductionRewriter`).
+const TREE: i64 = 32;
+/// The longest row for which a loop of its own costs more than anything else: the floats of a vector.
+const SHORT_ROW: i64 = 8;
 
 /// See the module.
 pub struct MergedDims;
@@ -79,6 +84,83 @@ fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     }
 }
 
+/// The dims that all reduces of a region remove, and which of them lie side by side.
+struct Taken<'a> {
+    region: &'a Region,
+    by: Vec<&'a Dims>,
+}
+
+impl<'a> Taken<'a> {
+    fn of(module: &'a Module, region: &'a Region) -> Self {
+        let reduces =
+            region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reduce);
+        let by = reduces.filter_map(|live_out| match module.op(live_out.user?) {
+            Op::Reduce(attrs) => Some(&attrs.dimensions),
+            _ => None,
+        });
+        Self { region, by: by.collect() }
+    }
+
+    /// Checks whether all reduces remove a dim.
+    fn contains(&self, dim: i64) -> bool {
+        self.by.iter().all(|dims| dims.contains(&dim))
+    }
+
+    /// The sizes of the removed dims, outermost first.
+    fn sizes(&self) -> impl Iterator<Item = i64> + '_ {
+        let all = (0i64..).zip(&self.region.dims);
+        all.filter(|&(dim, &size)| size != 1 && self.contains(dim)).map(|(_, &size)| size)
+    }
+
+    /// Checks whether the innermost dim is removed.
+    fn are_rows(&self) -> bool {
+        let inner = (0i64..).zip(&self.region.dims).filter(|&(_, &size)| size != 1).last();
+        inner.is_some_and(|(dim, _)| self.contains(dim))
+    }
+
+    /// Checks whether the innermost loop is along removed dims and has at most so many iterations.
+    fn are_rows_of(&self, most: i64) -> bool {
+        self.are_rows() && self.sizes().last().is_some_and(|size| size <= most)
+    }
+
+    /// Checks whether one loop may be faster than a nest of them.
+    fn pays(&self, module: &Module) -> bool {
+        if adds_converted_integers(module, self.region) {
+            return !self.are_rows_of(TREE)
+                && !(is_of_bytes(module, self.region) && self.is_no_tree());
+        }
+        let is_left = self.are_rows() && spreads_narrow(module, self.region)
+            || computes_functions(module, self.region)
+            || uses_twice(module, self.region);
+        !is_left || self.are_rows_of(SHORT_ROW)
+    }
+
+    /// Checks whether XLA:CPU reduces these dims in one step.
+    fn is_no_tree(&self) -> bool {
+        self.sizes().all(|size| size <= TREE)
+    }
+}
+
+/// Checks whether a reduce of whole numbers reads what is converted for it. If a reduced dim is longer
+/// than [`TREE`], XLA:CPU stores the converted array, and reduces it in windows of that size along each
+/// dim. A sum of `s8[5000,31,17]` along 1 and 2, which is one loop, took 8 times as long merged.
+fn adds_converted_integers(module: &Module, region: &Region) -> bool {
+    region.live_outs.iter().any(|live_out| {
+        let array = module.array_shape(live_out.value);
+        live_out.kind == LiveOutKind::Reduce
+            && module.opcode(live_out.value) == Opcode::Convert
+            && array.is_some_and(|array| !array.element_type.is_float())
+    })
+}
+
+/// Checks whether all arrays that a region reads have elements of one byte.
+fn is_of_bytes(module: &Module, region: &Region) -> bool {
+    region.live_ins.iter().all(|live_in| {
+        let array = module.array_shape(live_in.id);
+        array.is_some_and(|array| array.dims().is_empty() || array.element_type.bits() <= 8)
+    })
+}
+
 /// Checks whether a region computes with 16-bit floats and values that are broadcast over them, as a
 /// log-sum-exp does about its maximum. XLA:CPU's library converts whole rows, which leave the cache if
 /// they are merged: that of `bf16[64,9,24,256]` along all dims but one took 1.6 times as long.
@@ -98,31 +180,39 @@ fn spreads_narrow(module: &Module, region: &Region) -> bool {
         && region.interior.iter().any(|&id| is_narrow(id))
 }
 
+/// Checks whether exponentials or the like are computed, beside which a nest of loops costs nothing. A
+/// softmax of `f32[64,98,896]` along 1 and 2 took 1.2 times as long merged.
+fn computes_functions(module: &Module, region: &Region) -> bool {
+    region.interior.iter().any(|&id| module.opcode(id).is_transcendental())
+}
+
+/// Checks whether a computed array, not just a converted one, is reduced and used besides. XLA:CPU's
+/// library computes it once if it finds no reshape between: squares of `f32[31,16,7,12,80]` divided by
+/// their sums along 1 and 2 took twice as long merged.
+fn uses_twice(module: &Module, region: &Region) -> bool {
+    let is_reduce = |user: &InstId| matches!(module.op(*user), Op::Reduce(_));
+    region.live_outs.iter().any(|live_out| {
+        live_out.kind == LiveOutKind::Reduce
+            && region.interior.contains(&live_out.value)
+            && module.opcode(live_out.value) != Opcode::Convert
+            && !module.users(live_out.value).iter().all(is_reduce)
+    })
+}
+
 /// Returns the dims of a region, with those merged that all of its reduces remove together.
 fn merged(module: &Module, region: &Region) -> Offers {
-    let reduces = region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reduce);
-    let taken: Vec<&Dims> = reduces
-        .filter_map(|live_out| match module.op(live_out.user?) {
-            Op::Reduce(attrs) => Some(&attrs.dimensions),
-            _ => None,
-        })
-        .collect();
-    if taken.is_empty() {
-        return Offers::new();
-    }
-    let minor = i64::try_from(region.dims.len()).unwrap_or(i64::MAX) - 1;
-    let are_rows = taken.iter().all(|dims| dims.contains(&minor));
-    if are_rows && spreads_narrow(module, region) {
+    let taken = Taken::of(module, region);
+    if taken.by.is_empty() || !taken.pays(module) {
         return Offers::new();
     }
     let mut dims = Dims::new();
     let mut merges = false;
     for (number, &size) in (0i64..).zip(&region.dims) {
         let before = number - 1;
-        let takes_both = |dims: &&Dims| dims.contains(&before) && dims.contains(&number);
+        let takes_both = taken.contains(before) && taken.contains(number);
         let product = dims.last().and_then(|last| last.checked_mul(size));
         match (dims.last_mut(), product) {
-            (Some(last), Some(product)) if taken.iter().all(takes_both) => {
+            (Some(last), Some(product)) if takes_both => {
                 merges |= *last > 1 && size > 1;
                 *last = product;
             }
