@@ -34,7 +34,7 @@ pub const LEAST_ELEMENTS: i64 = 1 << 15;
 const VECTOR_BITS: i64 = 256;
 /// XLA:CPU divides reductions of longer dims in two, and stores what it would have computed in
 /// place for one (`TreeReductionRewriter`).
-const TREE: i64 = 32;
+pub const TREE: i64 = 32;
 /// The part of `scalar_reduce_cycles` that it takes to start on a run of elements, if the run is
 /// shorter than a vector.
 const SHORT_RUN: f64 = 0.4;

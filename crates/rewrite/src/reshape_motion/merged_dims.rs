@@ -25,6 +25,7 @@ use super::region_move::{Offers, Search, move_regions};
 use crate::analysis::reduce::reduced_arrays;
 use crate::analysis::region::{LiveOutKind, Region};
 use crate::cost::nested_dims;
+use crate::cost::reduce_speed::TREE;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
@@ -33,8 +34,6 @@ const NAME: &str = "merged-dims";
 // Moving part of a region would split the loop nest.
 const SEARCH: Search = Search { pass: NAME, starts: around_reduce, offers: merged, cuts: false };
 
-/// The longest dim that XLA:CPU reduces in one step (`TreeReductionRewriter`).
-const TREE: i64 = 32;
 /// The longest row for which a loop of its own costs more than anything else: the floats of a vector.
 const SHORT_ROW: i64 = 8;
 
