@@ -31,6 +31,7 @@
 //!
 //! A cost-gated pass for targets with `scalar_reduce_cycles`.
 
+mod beside;
 mod build;
 mod lift;
 mod steps;
@@ -46,9 +47,10 @@ use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 use crate::reshape_motion::merged_dims::is_partitioned;
+use beside::is_beside_place;
 use build::Line;
 use lift::read_by;
-use steps::{is_aligned, steps};
+use steps::{is_aligned, is_fast_pair, steps};
 
 /// See the module.
 pub struct StagedReduce;
@@ -148,11 +150,17 @@ fn plan(
         return None;
     }
     let axes = axes_of(array, &attrs.dimensions)?;
+    if is_fast_pair(&axes, array.element_type) && is_beside_place(module, reduce) {
+        return None;
+    }
+    let is_converted = read.iter().any(|&id| {
+        module.array_shape(id).is_some_and(|read| read.element_type != array.element_type)
+    });
     let aligned = |step| {
         let mut arrays = read.iter().filter_map(|&id| module.array_shape(id));
         arrays.all(|array| is_aligned(array.dims(), &axes, step))
     };
-    let steps = steps(&reduce.reducer, array.element_type, &axes, &aligned)?;
+    let steps = steps(&reduce.reducer, array.element_type, is_converted, &axes, &aligned)?;
     let by = by.unwrap_or(attrs.to_apply);
     let computed = in_wide(reduce, module.shape(reduce.id));
     let patch = Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)?;

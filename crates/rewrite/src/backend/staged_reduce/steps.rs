@@ -61,23 +61,23 @@ const LONG_ROW: i64 = 512;
 
 pub(super) type Steps = SmallVec<[Step; 8]>;
 
-/// Returns the steps for a reduction of these axes; `None` if it is best as it is. The first step of a
-/// loop is one that is `aligned`, if there is one.
+/// Returns the steps for a reduction of these axes of an array, which may be converted for it; `None` if
+/// it is best as it is. The first step of a loop is one that is `aligned`, if there is one.
 pub(super) fn steps(
     reducer: &Reducer,
     element_type: ElementType,
+    is_converted: bool,
     axes: &Axes,
     aligned: &dyn Fn(Step) -> bool,
 ) -> Option<Steps> {
     match ReduceEngine::of(reducer)? {
         ReduceEngine::Pairs => {
-            let limit = most_unrolled(axes, element_type, true);
-            let is_long = axes.iter().any(|axis| axis.reduced && axis.len > limit);
-            let is_slow = is_long || has_odd_rows(axes, element_type);
-            let most = if limit < UNROLLED { MOST_NARROW } else { UNROLLED };
+            let is_short = most_unrolled(axes, element_type, true) < UNROLLED;
+            let most = if is_short { MOST_NARROW } else { UNROLLED };
+            let is_slow = !is_fast_pair(axes, element_type);
             is_slow.then(|| folds(axes, most, false, &|_| By::Reduce, &|_| true))
         }
-        ReduceEngine::Loops if are_fast_rows(reducer.monoid()?, axes) => None,
+        ReduceEngine::Loops if are_fast_rows(reducer.monoid()?, is_converted, axes) => None,
         ReduceEngine::Loops => {
             let first = |step| if step == 0 { By::Reduce } else { By::Window };
             // If a reduced dim stays outside of the first one that is folded, XLA:CPU fuses the reshape
@@ -91,17 +91,18 @@ pub(super) fn steps(
 }
 
 /// Checks whether LLVM vectorises rows of whole numbers of which a few are reduced together, which lie
-/// apart. Sums are fast up to the size at which XLA:CPU divides a reduction, and extrema beyond it: sums of
-/// `s8[6,4096,14,24]` along 0 and 3 took 2.3 times as long in steps, minima of `u32[16,384,224]` along
-/// 0 and 2 1.5 times.
-fn are_fast_rows(monoid: Monoid, axes: &Axes) -> bool {
+/// apart. Sums of what is converted are fast up to the size at which XLA:CPU divides a reduction, and
+/// extrema beyond it: sums of `s8[6,4096,14,24]` along 0 and 3 took 2.3 times as long in steps, minima of
+/// `u32[16,384,224]` along 0 and 2 1.5 times.
+fn are_fast_rows(monoid: Monoid, is_converted: bool, axes: &Axes) -> bool {
     let mut reduced = axes.iter().filter(|axis| axis.reduced).map(|axis| axis.len);
     let (Some(outer), Some(row), None) = (reduced.next(), reduced.next(), reduced.next()) else {
         return false;
     };
     let are_rows = axes.last().is_some_and(|axis| axis.reduced) && outer <= TREE;
     let is_fast = match monoid.opcode {
-        Opcode::Add => row <= TREE && (row > UNROLLED || outer <= SLICES),
+        Opcode::Add if outer <= SLICES => row <= TREE || row < LONG_ROW && !is_converted,
+        Opcode::Add => row <= TREE && row > UNROLLED,
         Opcode::Maximum | Opcode::Minimum => row > UNROLLED && row < LONG_ROW,
         _ => false,
     };
@@ -109,6 +110,13 @@ fn are_fast_rows(monoid: Monoid, axes: &Axes) -> bool {
         && is_fast
         && !monoid.element_type.is_float()
         && monoid.element_type != ElementType::Pred
+}
+
+/// Checks whether LLVM vectorises a reduction of pairs along these axes.
+pub(super) fn is_fast_pair(axes: &Axes, element_type: ElementType) -> bool {
+    let limit = most_unrolled(axes, element_type, true);
+    let is_long = axes.iter().any(|axis| axis.reduced && axis.len > limit);
+    !is_long && !has_odd_rows(axes, element_type)
 }
 
 /// Returns the axes after a step.
