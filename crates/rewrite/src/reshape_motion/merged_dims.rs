@@ -125,8 +125,8 @@ impl<'a> Taken<'a> {
     /// Checks whether one loop may be faster than a nest of them.
     fn pays(&self, module: &Module) -> bool {
         if adds_converted_integers(module, self.region) {
-            return !self.are_rows_of(TREE)
-                && !(is_of_bytes(module, self.region) && self.is_no_tree());
+            let is_one_loop = is_of_bytes(module, self.region) && self.is_no_tree();
+            return !is_one_loop && !self.are_rows_of(TREE);
         }
         let is_left = self.are_rows() && spreads_narrow(module, self.region)
             || computes_functions(module, self.region)
