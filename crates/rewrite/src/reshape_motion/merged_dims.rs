@@ -12,7 +12,7 @@
 //! nest. No element moves in memory.
 //!
 //! Dims are merged if every reduce of a region removes them, but not where one loop was measured to be
-//! slower ([`Taken::pays`]). Preconditions and law are those of
+//! slower (`Taken::pays`). Preconditions and law are those of
 //! [`super::reshape_out_of_region`]; sums keep their order.
 //!
 //! A cost-gated pass for targets with `reduce_nest_cycles`. It skips modules with shardings: a
