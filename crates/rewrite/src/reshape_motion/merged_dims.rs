@@ -83,7 +83,7 @@ fn around_reduce(module: &Module, id: InstId) -> SmallVec<[InstId; 2]> {
     }
 }
 
-/// The dims that all reduces of a region remove, and which of them lie side by side.
+/// The dims that the reduces of a region remove.
 struct Taken<'a> {
     region: &'a Region,
     by: Vec<&'a Dims>,
@@ -124,7 +124,7 @@ impl<'a> Taken<'a> {
 
     /// Checks whether one loop may be faster than a nest of them.
     fn pays(&self, module: &Module) -> bool {
-        if adds_converted_integers(module, self.region) {
+        if reduces_converted_integers(module, self.region) {
             let is_one_loop = is_of_bytes(module, self.region) && self.is_no_tree();
             return !is_one_loop && !self.are_rows_of(TREE);
         }
@@ -143,7 +143,7 @@ impl<'a> Taken<'a> {
 /// Checks whether a reduce of whole numbers reads what is converted for it. If a reduced dim is longer
 /// than [`TREE`], XLA:CPU stores the converted array, and reduces it in windows of that size along each
 /// dim. A sum of `s8[5000,31,17]` along 1 and 2, which is one loop, took 8 times as long merged.
-fn adds_converted_integers(module: &Module, region: &Region) -> bool {
+fn reduces_converted_integers(module: &Module, region: &Region) -> bool {
     region.live_outs.iter().any(|live_out| {
         let array = module.array_shape(live_out.value);
         live_out.kind == LiveOutKind::Reduce

@@ -18,10 +18,12 @@ pub(super) fn is_beside_place(module: &Module, reduce: &MonoidReduce) -> bool {
     let dims = reduce.dims(module);
     let finds = |user: InstId, of: InstId| {
         let Op::Reduce(attrs) = module.op(user) else { return false };
+        if attrs.dimensions.as_slice() != dims || reduced_arrays(module, user).first() != Some(&of)
+        {
+            return false;
+        }
         let reducer = Reducer::of(module, attrs.to_apply);
-        attrs.dimensions.as_slice() == dims
-            && reduced_arrays(module, user).first() == Some(&of)
-            && matches!(reducer, Some(Reducer::ArgExtremum(found)) if found.greatest == greatest)
+        matches!(reducer, Some(Reducer::ArgExtremum(found)) if found.greatest == greatest)
     };
     let calls = |user: InstId| {
         let Op::Call(call) = module.op(user) else { return false };

@@ -55,7 +55,6 @@ const LEFT: i64 = 4;
 const LEAST_SLICES: i64 = 8;
 /// At most this many elements are reduced at once, in whichever way: another step takes as long.
 const SMALL: i64 = 4096;
-
 /// The least row of which extrema are slow in one loop.
 const LONG_ROW: i64 = 512;
 
@@ -90,10 +89,10 @@ pub(super) fn steps(
     }
 }
 
-/// Checks whether LLVM vectorises rows of whole numbers of which a few are reduced together, which lie
-/// apart. Sums of what is converted are fast up to the size at which XLA:CPU divides a reduction, and
-/// extrema beyond it: sums of `s8[6,4096,14,24]` along 0 and 3 took 2.3 times as long in steps, minima of
-/// `u32[16,384,224]` along 0 and 2 1.5 times.
+/// Checks whether LLVM vectorises a reduction of whole numbers along rows and one short outer dim, with
+/// kept dims between. Sums of converted arrays are fast up to the size at which XLA:CPU divides a reduction,
+/// and extrema beyond it: sums of `s8[6,4096,14,24]` along 0 and 3 took 2.3 times as long in steps, minima
+/// of `u32[16,384,224]` along 0 and 2 1.5 times.
 fn are_fast_rows(monoid: Monoid, is_converted: bool, axes: &Axes) -> bool {
     let mut reduced = axes.iter().filter(|axis| axis.reduced).map(|axis| axis.len);
     let (Some(outer), Some(row), None) = (reduced.next(), reduced.next(), reduced.next()) else {
