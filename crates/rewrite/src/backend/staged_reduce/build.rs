@@ -152,27 +152,17 @@ impl<'a> Line<'a> {
             rests = Some(self.sliced(&all, at, [left * slices, rest]));
             self.values = self.sliced(&all, at, [0, left * slices]);
         }
-        let (at, folded) = around_one(before, slices, side);
-        self.regroup(&folded)?;
-        let inits = self.inits(is_last)?;
         match by {
             By::Reduce => {
+                let (at, folded) = around_one(before, slices, side);
+                self.regroup(&folded)?;
+                let inits = self.inits(is_last)?;
                 let kept = folded.iter().enumerate().filter(|&(dim, _)| dim != at);
                 let dims: Dims = kept.map(|(_, &len)| len).collect();
                 let made = self.stages.reduce(&[at], &dims, &self.values, &inits, &mut self.patch);
                 self.values = self.stages.apart(made, &dims, &mut self.patch);
             }
-            By::Window => {
-                let mut dims = folded.clone();
-                dims[at] = 1;
-                let size = |dim| if dim == at { slices } else { 1 };
-                let window: Vec<WindowDim> = (0..folded.len())
-                    .map(|dim| WindowDim { stride: size(dim), ..WindowDim::new(size(dim)) })
-                    .collect();
-                let made =
-                    self.stages.window(&window, &dims, &self.values, &inits, &mut self.patch);
-                self.values = self.stages.apart(made, &dims, &mut self.patch);
-            }
+            By::Window => self.window(before, [slices, side], is_last)?,
         }
         if let Some(rests) = rests {
             let mut dims = whole;
@@ -180,6 +170,24 @@ impl<'a> Line<'a> {
             self.reshape(&dims);
             self.values = self.joined(&rests, at);
         }
+        Some(())
+    }
+
+    /// Combines so many slices of `side` elements each by a window whose elements lie `side` apart, in
+    /// rows of all slices. XLA:CPU fuses the reshape to these rows with the step before, which then
+    /// computes whole rows: rows of one slice are computed without vectors if they are no number of
+    /// whole ones.
+    fn window(&mut self, before: i64, [slices, side]: [i64; 2], is_last: bool) -> Option<()> {
+        let (at, mut dims) = around_one(before, slices.checked_mul(side)?, 1);
+        self.regroup(&dims)?;
+        let mut window: Vec<WindowDim> = dims.iter().map(|_| WindowDim::new(1)).collect();
+        // XLA:CPU makes a reduce of a window that spans the dim and has no stride.
+        let stride = if side == 1 { slices } else { 1 };
+        window[at] = WindowDim { stride, window_dilation: side, ..WindowDim::new(slices) };
+        dims[at] = side;
+        let inits = self.inits(is_last)?;
+        let made = self.stages.window(&window, &dims, &self.values, &inits, &mut self.patch);
+        self.values = self.stages.apart(made, &dims, &mut self.patch);
         Some(())
     }
 
@@ -285,7 +293,6 @@ impl<'a> Line<'a> {
         monoid.rounds() || !init.is_some_and(|value| monoid.is_neutral(value))
     }
 
-    /// Reduces all that remains at once.
     /// Reduces along all axes but the innermost one, in the dims of the array: what computes it stays
     /// fused.
     fn outer(&mut self) -> Option<()> {
@@ -309,6 +316,7 @@ impl<'a> Line<'a> {
         Some(())
     }
 
+    /// Reduces all that remains at once.
     fn rest(&mut self) -> Option<()> {
         let dims: Vec<i64> = self.axes.iter().map(|axis| axis.len).collect();
         self.reshape(&dims);
