@@ -38,9 +38,12 @@ mod steps;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::reducer::{ArgExtremum, Reducer};
-use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Op, Opcode, Shape, Value};
+use tilewright_ir::{
+    ArrayShape, CompId, EditError, ElementType, InstId, Module, Op, Opcode, Shape, Value,
+};
 
 use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
+use crate::cost::CostModel;
 use crate::cost::reduce_speed::{LEAST_ELEMENTS, axes_of};
 use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
@@ -50,7 +53,7 @@ use crate::reshape_motion::merged_dims::is_partitioned;
 use beside::is_beside_place;
 use build::Line;
 use lift::read_by;
-use steps::{is_aligned, is_fast_pair, steps};
+use steps::{Producers, is_aligned, is_fast_pair, steps};
 
 /// See the module.
 pub struct StagedReduce;
@@ -153,14 +156,16 @@ fn plan(
     if is_fast_pair(&axes, array.element_type) && is_beside_place(module, reduce) {
         return None;
     }
-    let is_converted = read.iter().any(|&id| {
-        module.array_shape(id).is_some_and(|read| read.element_type != array.element_type)
-    });
+    let is_other = |read: &ArrayShape| read.element_type != array.element_type;
+    let producers = Producers {
+        convert: read.iter().any(|&id| module.array_shape(id).is_some_and(is_other)),
+        have_functions: read.iter().any(|&id| calls_function(module, cx.model(), id)),
+    };
     let aligned = |step| {
         let mut arrays = read.iter().filter_map(|&id| module.array_shape(id));
         arrays.all(|array| is_aligned(array.dims(), &axes, step))
     };
-    let steps = steps(&reduce.reducer, array.element_type, is_converted, &axes, &aligned)?;
+    let steps = steps(&reduce.reducer, array.element_type, producers, &axes, &aligned)?;
     let by = by.unwrap_or(attrs.to_apply);
     let computed = in_wide(reduce, module.shape(reduce.id));
     let patch = Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)?;
@@ -175,6 +180,15 @@ fn plan(
         done: format!("reduced {shape} in {} steps", steps.len()),
         would: format!("reducing {shape} in {} steps", steps.len()),
     })
+}
+
+/// Checks whether a fused instruction is a function that LLVM vectorises in whole vectors alone. It
+/// writes out exponentials of `f32` wherever they are.
+fn calls_function(module: &Module, model: CostModel<'_>, id: InstId) -> bool {
+    let is_f32 = module.array_shape(id).is_some_and(|of| of.element_type == ElementType::F32);
+    let opcode = module.opcode(id);
+    let is_written_out = is_f32 && opcode == Opcode::Exp;
+    opcode.is_transcendental() && !is_written_out && model.is_fused(module, id)
 }
 
 /// Returns the same extremum of values that vectors hold: a value of 16 bits becomes `f32`, which
