@@ -25,11 +25,13 @@ const LEAST_SCALAR: i64 = 64;
 /// The fewest if a function such as an exponential follows, as in a log-sum-exp: of `abs` in rows of 24
 /// it took 1.5 times as long, in rows of 12 2.4 times.
 const LEAST_FUNCTION: i64 = 64;
-/// The fewest if a number for each row that is reduced is subtracted, as in a variance: rows of 24 to
-/// 320 took 1.1 to 1.4 times as long, of 336 and more 0.6 to 0.9 times.
-const LEAST_CENTRED: i64 = 336;
 /// The fewest if elements are computed in `bf16`; with a scalar for all, only large arrays gain.
 const LEAST_NARROW: i64 = 64;
+/// The most ops between a value and a reduction that are looked at.
+const MOST_OPS: usize = 64;
+/// The fewest elements of a result, if a number for each result is subtracted from them, as in a variance:
+/// 8 to 320 along rows or columns took 1.1 to 1.4 times as long, rows of 336 and more 0.6 to 0.9 times.
+const LEAST_CENTRED: i64 = 336;
 /// The elements of a large array.
 const LARGE: i64 = 1 << 22;
 /// The elements of an operand that does not stay in the first caches while it is broadcast, and of an
@@ -115,45 +117,51 @@ pub(super) fn computes_narrow(module: &Module, id: InstId) -> bool {
     is_computed && element_type(module, id) == Some(ElementType::BF16)
 }
 
-/// Returns the fewest elements of a row that what a reduction computes of a value asks for.
-fn least_after(module: &Module, shared: &Shared) -> i64 {
-    let takes_rows = |array: &ArrayShape| match module.op(shared.reduction) {
-        Op::Reduce(reduce) => takes_minor(array, &reduce.dimensions),
-        _ => false,
-    };
-    let is_spread = |&id: &InstId| match (module.op(id), module.array_shape(id)) {
-        (Op::Broadcast(spread), Some(array)) => {
-            let is_of_rows = !spread.dimensions.is_empty();
-            is_of_rows && !takes_minor(array, &spread.dimensions) && takes_rows(array)
+/// Checks whether a reader of a value subtracts or multiplies by a number for each of the results, which
+/// have fewer than [`LEAST_CENTRED`] elements.
+fn centres_few(module: &Module, shared: &Shared) -> bool {
+    let Op::Reduce(reduce) = module.op(shared.reduction) else { return false };
+    let Some(array) = module.array_shape(shared.value) else { return false };
+    let reduced = |dim: &i64| usize::try_from(*dim).ok().and_then(|dim| array.dims().get(dim));
+    let count = reduce.dimensions.iter().filter_map(reduced);
+    let is_spread = |&id: &InstId| match module.op(id) {
+        Op::Broadcast(spread) => {
+            let mut dims = spread.dimensions.iter();
+            !spread.dimensions.is_empty() && dims.all(|dim| !reduce.dimensions.contains(dim))
         }
         _ => false,
     };
-    let mut least = LEAST;
+    let mut operands = shared.readers.iter().flat_map(|&reader| module.operands(reader));
+    count.fold(1i64, |count, &len| count.saturating_mul(len)) < LEAST_CENTRED
+        && operands.any(is_spread)
+}
+
+/// Checks whether a function such as an exponential is computed between a value and a reduction.
+fn computes_function(module: &Module, shared: &Shared) -> bool {
     let mut next: SmallVec<[InstId; 4]> = module.operands(shared.reduction).into();
     let mut met: FxHashSet<InstId> = FxHashSet::default();
-    while let Some(id) = next.pop() {
+    while let Some(id) = next.pop().filter(|_| met.len() < MOST_OPS) {
         if id == shared.value || !module.opcode(id).is_elementwise() || !met.insert(id) {
             continue;
         }
         if module.opcode(id).is_transcendental() {
-            least = least.max(LEAST_FUNCTION);
+            return true;
         }
-        let operands = module.operands(id);
-        if shared.readers.contains(&id) {
-            let is_centred = operands.iter().any(is_spread);
-            least = least.max(if is_centred { LEAST_CENTRED } else { LEAST });
-        } else {
-            next.extend_from_slice(operands);
+        if !shared.readers.contains(&id) {
+            next.extend_from_slice(module.operands(id));
         }
     }
-    least
+    false
 }
 
 /// Checks whether the rows of instructions are long enough to compute them so: what the library does for
 /// each row takes as long as dozens of elements.
 pub(super) fn has_long_rows(module: &Module, all: &[InstId], by: &[Shared]) -> bool {
-    let after = by.iter().map(|one| least_after(module, one)).max();
-    let (mut least, mut has_scalar) = (after.unwrap_or(LEAST), false);
+    if by.iter().any(|one| centres_few(module, one)) {
+        return false;
+    }
+    let has_function = by.iter().any(|one| computes_function(module, one));
+    let (mut least, mut has_scalar) = (if has_function { LEAST_FUNCTION } else { LEAST }, false);
     for &id in all {
         let array = module.array_shape(id);
         match module.op(id) {
