@@ -34,8 +34,8 @@
 //! XLA:CPU convolves with minor features and transposes the result where it is read
 //! (`xla/service/cpu/conv_canonicalization.cc`), once in each copy (a block of convolutions and group
 //! norms as PyTorch writes it: 0.8 times). Values that the library does not compute itself, or computes
-//! slowly, stay shared, too: selects, comparisons, roots, exponentials of small arrays, values in `f16`
-//! and values with short rows (`rematerialize/library.rs`).
+//! slowly, stay shared, too: selects, comparisons, roots, exponentials of small arrays, values in `f16`,
+//! values with short rows and those that sums of few elements centre (`rematerialize/library.rs`).
 //!
 //! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
 //! must be merged before.

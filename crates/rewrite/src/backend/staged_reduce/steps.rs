@@ -64,7 +64,7 @@ const LONG_ROW: i64 = 512;
 
 pub(super) type Steps = SmallVec<[Step; 8]>;
 
-/// What computes an array where it is reduced.
+/// The ops that compute an array where it is reduced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Producers {
     /// Whether it is converted.
