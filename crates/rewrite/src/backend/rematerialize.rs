@@ -190,6 +190,7 @@ impl Copies {
         let is_narrow = beside.iter().any(|&id| library::computes_narrow(module, id));
         if !by.iter().all(|one| library::is_reduced(module, one.reduction, is_narrow))
             || !copied.clone().all(|id| library::is_computed(module, id))
+            || by.iter().any(|one| library::centres_few(module, one))
             || !library::has_long_rows(module, &beside, &by)
         {
             return None;

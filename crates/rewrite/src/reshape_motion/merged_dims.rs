@@ -151,13 +151,21 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// Checks whether the only reduce of a region is none that XLA:CPU leaves to its library. If it
-/// reduces a dim longer than [`TREE`], XLA:CPU stores what is computed for it: counts in
-/// `f64[50,23,29,31]` along 1 and 2 took 1.5 to 1.9 times as long merged.
-fn reduces_by_one_loop(module: &Module, region: &Region) -> bool {
+/// Returns the value that the only reduce of a region reads, and the reduce.
+fn only_reduce(region: &Region) -> Option<(InstId, InstId)> {
     let mut reduces = region.live_outs.iter().filter(|out| out.kind == LiveOutKind::Reduce);
-    let (Some(only), None) = (reduces.next(), reduces.next()) else { return false };
-    let Some(Op::Reduce(attrs)) = only.user.map(|user| module.op(user)) else { return false };
+    match (reduces.next(), reduces.next()) {
+        (Some(only), None) => Some((only.value, only.user?)),
+        _ => None,
+    }
+}
+
+/// Checks whether a region has one reduce, which XLA:CPU does not leave to its library. If that reduces
+/// a dim longer than [`TREE`], XLA:CPU stores what is computed for it: counts in `f64[50,23,29,31]`
+/// along 1 and 2 took 1.5 to 1.9 times as long merged.
+fn reduces_by_one_loop(module: &Module, region: &Region) -> bool {
+    let Some((_, reduce)) = only_reduce(region) else { return false };
+    let Op::Reduce(attrs) = module.op(reduce) else { return false };
     let reducer = Reducer::of(module, attrs.to_apply);
     reducer.and_then(|reducer| ReduceEngine::of(&reducer)) == Some(ReduceEngine::Loops)
 }
@@ -185,8 +193,8 @@ fn is_of_bytes(module: &Module, region: &Region) -> bool {
 /// Checks whether a region computes with 16-bit floats and values that are broadcast over them, as a
 /// log-sum-exp does about its maximum. XLA:CPU's library converts whole rows, which leave the cache if
 /// they are merged: that of `bf16[64,9,24,256]` along all dims but one took 1.6 times as long, a sum of
-/// weighted `bf16[12,4,80,336]` along 1 and 2 took 3.3 times. Merged columns pay where
-/// another reduce or a result reads what is computed, as in a norm.
+/// weighted `bf16[12,4,80,336]` along 1 and 2 took 3.3 times. Merged columns pay where another reduce or
+/// a result reads what is computed, as in a norm.
 fn spreads_narrow(module: &Module, region: &Region) -> bool {
     let is_narrow = |id: InstId| {
         let array = module.array_shape(id);
@@ -213,11 +221,10 @@ fn computes_functions(module: &Module, region: &Region) -> bool {
 /// XLA:CPU's library computes it once if it finds no reshape between: squares of `f32[31,16,7,12,80]`
 /// divided by their sums along 1 and 2 took twice as long merged.
 fn uses_twice(module: &Module, region: &Region) -> bool {
-    let mut reduced = region.live_outs.iter().filter(|out| out.kind == LiveOutKind::Reduce);
-    let (Some(only), None) = (reduced.next(), reduced.next()) else { return false };
-    module.users(only.value).len() > 1
-        && region.interior.contains(&only.value)
-        && module.opcode(only.value) != Opcode::Convert
+    let Some((value, _)) = only_reduce(region) else { return false };
+    module.users(value).len() > 1
+        && region.interior.contains(&value)
+        && module.opcode(value) != Opcode::Convert
 }
 
 /// Returns the dims of a region, with those merged that all of its reduces remove together.

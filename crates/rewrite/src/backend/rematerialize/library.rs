@@ -29,9 +29,11 @@ const LEAST_FUNCTION: i64 = 64;
 const LEAST_NARROW: i64 = 64;
 /// The most ops between a value and a reduction that are looked at.
 const MOST_OPS: usize = 64;
-/// The fewest elements of a result, if a number for each result is subtracted from them, as in a variance:
-/// 8 to 320 along rows or columns took 1.1 to 1.4 times as long, rows of 336 and more 0.6 to 0.9 times.
+/// The fewest elements of a result along rows, if a number for each result is subtracted from them, as in a
+/// variance: 8 to 320 took 1.1 to 1.4 times as long, 336 and more 0.6 to 0.9 times.
 const LEAST_CENTRED: i64 = 336;
+/// The fewest along columns: 8 to 125 took 1.2 to 1.4 times as long, 128 in `f32[21,128,512]` 0.4 times.
+const LEAST_CENTRED_COLUMN: i64 = 128;
 /// The elements of a large array.
 const LARGE: i64 = 1 << 22;
 /// The elements of an operand that does not stay in the first caches while it is broadcast, and of an
@@ -117,9 +119,9 @@ pub(super) fn computes_narrow(module: &Module, id: InstId) -> bool {
     is_computed && element_type(module, id) == Some(ElementType::BF16)
 }
 
-/// Checks whether a reader of a value subtracts or multiplies by a number for each of the results, which
-/// have fewer than [`LEAST_CENTRED`] elements.
-fn centres_few(module: &Module, shared: &Shared) -> bool {
+/// Checks whether a reader of a value computes with a number for each result of the reduction, such as the
+/// mean that a variance subtracts, and each result has few elements.
+pub(super) fn centres_few(module: &Module, shared: &Shared) -> bool {
     let Op::Reduce(reduce) = module.op(shared.reduction) else { return false };
     let Some(array) = module.array_shape(shared.value) else { return false };
     let reduced = |dim: &i64| usize::try_from(*dim).ok().and_then(|dim| array.dims().get(dim));
@@ -131,9 +133,10 @@ fn centres_few(module: &Module, shared: &Shared) -> bool {
         }
         _ => false,
     };
+    let are_rows = takes_minor(array, &reduce.dimensions);
+    let least = if are_rows { LEAST_CENTRED } else { LEAST_CENTRED_COLUMN };
     let mut operands = shared.readers.iter().flat_map(|&reader| module.operands(reader));
-    count.fold(1i64, |count, &len| count.saturating_mul(len)) < LEAST_CENTRED
-        && operands.any(is_spread)
+    count.fold(1i64, |count, &len| count.saturating_mul(len)) < least && operands.any(is_spread)
 }
 
 /// Checks whether a function such as an exponential is computed between a value and a reduction.
@@ -157,9 +160,6 @@ fn computes_function(module: &Module, shared: &Shared) -> bool {
 /// Checks whether the rows of instructions are long enough to compute them so: what the library does for
 /// each row takes as long as dozens of elements.
 pub(super) fn has_long_rows(module: &Module, all: &[InstId], by: &[Shared]) -> bool {
-    if by.iter().any(|one| centres_few(module, one)) {
-        return false;
-    }
     let has_function = by.iter().any(|one| computes_function(module, one));
     let (mut least, mut has_scalar) = (if has_function { LEAST_FUNCTION } else { LEAST }, false);
     for &id in all {

@@ -175,8 +175,8 @@ impl<'a> Line<'a> {
 
     /// Combines so many slices of `side` elements each by a window whose elements lie `side` apart, in
     /// rows of all slices. XLA:CPU fuses the reshape to these rows with the step before, which then
-    /// computes whole rows: rows of one slice are computed without vectors if they are no number of
-    /// whole ones.
+    /// computes such rows. If each slice were a row, the step would compute it without vectors wherever
+    /// `side` is not a multiple of a vector.
     fn window(&mut self, before: i64, [slices, side]: [i64; 2], is_last: bool) -> Option<()> {
         let (at, mut dims) = around_one(before, slices.checked_mul(side)?, 1);
         self.regroup(&dims)?;
