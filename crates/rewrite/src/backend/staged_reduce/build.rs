@@ -6,7 +6,7 @@ use tilewright_ir::ops::elementwise::ReducePrecisionAttrs;
 use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
 use tilewright_ir::{CompId, Dims, ElementType, Module, Op, Patch, Shape, Value};
 
-use super::lift::Lift;
+use super::lift::{Lift, precedes_reduced_function};
 use super::steps::{By, Step, after};
 use crate::analysis::reduce::{
     MonoidReduce, Stages, of_type, reduced_arrays, reshape_op, shape_like,
@@ -30,6 +30,8 @@ pub(super) struct Line<'a> {
     /// The arrays that remain.
     values: SmallVec<[Value; 2]>,
     axes: Axes,
+    /// Whether XLA must not fuse the reshapes of stored arrays.
+    bars: bool,
 }
 
 impl<'a> Line<'a> {
@@ -45,7 +47,12 @@ impl<'a> Line<'a> {
     ) -> Option<Self> {
         let values = reduced_arrays(module, reduce.id).iter().map(|&id| Value::Old(id)).collect();
         let stages = Stages { to_apply: by, result: shape, ..reduce.stages(module)? };
-        Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes })
+        Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes, bars: false })
+    }
+
+    /// Puts barriers behind the reshapes of stored arrays, or none.
+    pub(super) fn with_bars(self, bars: bool) -> Self {
+        Self { bars, ..self }
     }
 
     /// Plans all steps and returns the edits. `None` if a step has no form.
@@ -212,16 +219,23 @@ impl<'a> Line<'a> {
         for value in &mut values {
             let id = match *value {
                 Value::Old(id) if self.is_computed(*value) => id,
+                other if self.bars => {
+                    *value = self.barred(other, dims);
+                    continue;
+                }
                 other => {
                     *value = self.reshaped(other, dims);
                     continue;
                 }
             };
+            if is_library && precedes_reduced_function(self.module, self.model, id) {
+                return None;
+            }
             let planned = self.patch.clone();
-            let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims, is_library);
+            let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims);
             match lift.value(Value::Old(id), &mut self.patch) {
                 Some(lifted) => *value = lifted,
-                None if is_library => return None,
+                None if is_library || self.bars => return None,
                 None => {
                     self.patch = planned;
                     *value = self.reshaped(*value, dims);
@@ -351,6 +365,16 @@ impl<'a> Line<'a> {
             }
             _ => value,
         }
+    }
+
+    /// Reshapes a stored array so that XLA does not fuse the reshape with what reads it.
+    fn barred(&mut self, value: Value, dims: &[i64]) -> Value {
+        let reshaped = self.reshaped(value, dims);
+        if reshaped == value || !matches!(value, Value::Old(_)) {
+            return reshaped;
+        }
+        let shape = self.patch.shape(self.module, reshaped).clone();
+        self.patch.add(self.reduce.id, Op::OptimizationBarrier, shape, [reshaped])
     }
 
     /// Takes so many indices of a dim of arrays, from the first one on.

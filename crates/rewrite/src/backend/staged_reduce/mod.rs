@@ -21,6 +21,9 @@
 //! - **Loops** are folded by a reduce, which is fused with what computes its operand, and then by
 //!   windows, which XLA does not fuse with the reduce before: two reduces in one fusion compute the
 //!   inner one again for each element that the outer one reads.
+//!   A reshape of a stored array stands behind a barrier if something is computed from the array, or
+//!   if the slices are no whole rows of it: XLA would fuse the reshape with the loop, which then
+//!   divides to find the place of each element.
 //! - **The library** gets an innermost loop of 64 elements or more, or columns one by one.
 //!   The dims of a step divide those of the array in another way than before, since XLA makes one
 //!   reduce of two, and takes reshapes of kept dims out of a reduce.
@@ -44,7 +47,7 @@ use tilewright_ir::{
 
 use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
 use crate::cost::CostModel;
-use crate::cost::reduce_speed::{LEAST_ELEMENTS, axes_of};
+use crate::cost::reduce_speed::{LEAST_ELEMENTS, ReduceEngine, axes_of};
 use crate::driver::Place;
 use crate::driver::attempt::{Attempt, weigh};
 use crate::driver::numbers::Class;
@@ -166,9 +169,14 @@ fn plan(
         arrays.all(|array| is_aligned(array.dims(), &axes, step))
     };
     let steps = steps(&reduce.reducer, array.element_type, producers, &axes, &aligned)?;
+    // XLA:CPU fuses a reshape with the loop that reads it. If the slices are not aligned, the loop computes the
+    // place of each element by divisions.
+    let are_loops = ReduceEngine::of(&reduce.reducer) == Some(ReduceEngine::Loops);
+    let bars = are_loops && steps.first().is_some_and(|&first| !aligned(first));
     let by = by.unwrap_or(attrs.to_apply);
     let computed = in_wide(reduce, module.shape(reduce.id));
-    let patch = Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)?;
+    let patch =
+        Line::new(module, cx.model(), reduce, by, axes, &computed)?.with_bars(bars).all(&steps)?;
     let shape = array.without_layout();
     let is_read = |id: &InstId| {
         patch.planned().iter().any(|planned| planned.operands.contains(&Value::Old(*id)))

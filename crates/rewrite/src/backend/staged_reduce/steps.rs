@@ -97,7 +97,13 @@ pub(super) fn steps(
             let in_order = element_type == ElementType::Pred;
             let steps = folds(axes, UNROLLED, in_order, &first, aligned);
             let first = *steps.first()?;
-            let fits = aligned(first) && (!producers.have_functions || is_vectorised(axes, first));
+            let is_aligned = aligned(first);
+            let is_vectorised = is_vectorised(axes, first);
+            let fits = if is_aligned {
+                is_vectorised || !producers.have_functions
+            } else {
+                is_whole(axes, first) && (is_vectorised || !producers.convert)
+            };
             (steps.len() > 1 && fits).then_some(steps)
         }
         ReduceEngine::Library => library(reducer.monoid()?, element_type, axes),
@@ -127,12 +133,21 @@ fn are_fast_rows(monoid: Monoid, is_converted: bool, axes: &Axes) -> bool {
 }
 
 /// Checks whether the slices of a step are whole vectors, or long. XLA:CPU computes functions in others one
-/// element after the other: counts of `tanh` in rows of 49 took 3 times as long in 7 slices of 7.
+/// element after the other: counts of `tanh` in rows of 49 took 3 times as long in 7 slices of 7. Conversions
+/// behind a barrier are slow there, too: counts in `pred[12,480,186]` along 0 and 2 took twice as long in
+/// slices of 31.
 fn is_vectorised(axes: &Axes, step: Step) -> bool {
     let Step::Fold { axis, slices, .. } = step else { return true };
     let is_row = axis + 1 == axes.len();
     let slice = axes.get(axis).map_or(0, |axis| axis.len / slices.max(1));
     !is_row || slice % VECTOR == 0 || slice > LONG_SLICE
+}
+
+/// Checks whether the slices of a step make up the whole axis. Slices that are not aligned take as long as the
+/// reduction if some remain: `pred[17,1000,49]` along 0 and 2 took 1.5 times as long.
+fn is_whole(axes: &Axes, step: Step) -> bool {
+    let Step::Fold { axis, slices, .. } = step else { return true };
+    axes.get(axis).is_none_or(|axis| axis.len % slices.max(1) == 0)
 }
 
 /// Checks whether LLVM vectorises a reduction of pairs along these axes.
@@ -198,7 +213,8 @@ fn folds(
 
 /// Checks whether the first step of a loop reads slices that are rows of the array, of some of its dims.
 /// XLA:CPU computes the place of an element of other slices by divisions, one element after the other,
-/// if the array has more than two dims: maxima of `s32[2,50,6400]` took twice as long in steps.
+/// if the array has more than two dims and no barrier stands before the loop: maxima of `s32[2,50,6400]` took
+/// twice as long in steps.
 pub(super) fn is_aligned(dims: &[i64], axes: &Axes, step: Step) -> bool {
     let Step::Fold { axis, slices, .. } = step else { return true };
     if dims.iter().filter(|&&dim| dim > 1).count() <= 2 {
@@ -222,23 +238,31 @@ pub(super) fn is_aligned(dims: &[i64], axes: &Axes, step: Step) -> bool {
     true
 }
 
-/// Returns the number of slices for an axis, `most` at most: one that divides it and `fits`, if there is
-/// one near.
-/// Slices of rows have three elements or more, since XLA:CPU does not vectorise along two. They are a
-/// number of whole vectors, if that is possible: rows of 112 `tanh` take 5 times as long in 8 slices of
-/// 14 as in 14 of 8. Otherwise they are few enough for one more step.
+/// Returns the number of slices for an axis, `most` at most: one that divides it, and `fits` if there is
+/// such a one. Slices of rows have three elements or more, since XLA:CPU does not vectorise along two.
 fn slices_of(len: i64, most: i64, is_row: bool, fits: &dyn Fn(i64) -> bool) -> i64 {
     let least = if is_row { LEAST_ROW } else { 1 };
-    let divides = |&slices: &i64| len % slices == 0 && len / slices >= least && fits(slices);
-    let near = || (SLICES..=most).chain((LEAST_DIVISOR..SLICES).rev()).filter(divides);
+    let divides = |slices: &i64| len % slices == 0 && len / slices >= least;
+    let near: Vec<i64> =
+        (SLICES..=most).chain((LEAST_DIVISOR..SLICES).rev()).filter(divides).collect();
+    let fitting: Vec<i64> = near.iter().copied().filter(|&slices| fits(slices)).collect();
+    let best = best_of(&fitting, len, most, is_row).or_else(|| best_of(&near, len, most, is_row));
+    best.unwrap_or(SLICES.min(len / least))
+}
+
+/// Returns one of several numbers of slices. Slices of rows are a number of whole vectors, if that is
+/// possible: rows of 112 `tanh` take 5 times as long in 8 slices of 14 as in 14 of 8. Otherwise they are few
+/// enough for one more step.
+fn best_of(near: &[i64], len: i64, most: i64, is_row: bool) -> Option<i64> {
     let ends = |slices: &i64| len / slices <= most;
     let is_whole = |slices: &i64| len / slices % VECTOR == 0;
+    let find = |is: &dyn Fn(&i64) -> bool| near.iter().copied().find(|slices| is(slices));
     let of_row = || {
-        let both = near().find(|slices| is_whole(slices) && ends(slices));
-        both.or_else(|| near().find(is_whole)).or_else(|| near().find(ends))
+        let both = find(&|slices| is_whole(slices) && ends(slices));
+        both.or_else(|| find(&is_whole)).or_else(|| find(&ends))
     };
     let best = if is_row { of_row() } else { None };
-    best.or_else(|| near().next()).unwrap_or(SLICES.min(len / least))
+    best.or_else(|| near.first().copied())
 }
 
 /// Returns the steps for a library that is slow where the innermost axis is short.
