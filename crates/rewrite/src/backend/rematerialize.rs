@@ -191,6 +191,7 @@ impl Copies {
         if !by.iter().all(|one| library::is_reduced(module, one.reduction, is_narrow))
             || !copied.clone().all(|id| library::is_computed(module, id))
             || by.iter().any(|one| library::centres_few(module, one))
+            || by.iter().any(|one| library::leaves_cache(module, one))
             || !library::has_long_rows(module, &beside, &by)
         {
             return None;

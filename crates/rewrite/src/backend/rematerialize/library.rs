@@ -13,6 +13,7 @@ use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
 
 use super::source;
+use crate::cost::reduce_speed::axes_of;
 use crate::cost::shared::Shared;
 use crate::cost::takes_minor;
 
@@ -32,8 +33,13 @@ const MOST_OPS: usize = 64;
 /// The fewest elements of a result along rows, if a number for each result is subtracted from them, as in a
 /// variance: 8 to 320 took 1.1 to 1.4 times as long, 336 and more 0.6 to 0.9 times.
 const LEAST_CENTRED: i64 = 336;
-/// The fewest along columns: 8 to 125 took 1.2 to 1.4 times as long, 128 in `f32[21,128,512]` 0.4 times.
-const LEAST_CENTRED_COLUMN: i64 = 128;
+/// The bytes of a row, or of the columns that are reduced together, that stay in a cache. The library computes
+/// a value and both sums of its variance without storing it while the columns stay there: copies took 1.2
+/// times as long for `f32[400,16]` to `f32[128,256]`, 0.3 to 1.1 times beyond. A copy leaves the cache with
+/// longer rows, unless the array is `BEYOND_CACHES` or `FEW_ROWS` share the work: sums and sums of squares of
+/// `f32[64,65536]` took 1.5 times as long, of `f32[128,32768]` 0.7 times.
+const CACHED_BYTES: i64 = 1 << 17;
+const FEW_ROWS: i64 = 8;
 /// The elements of a large array.
 const LARGE: i64 = 1 << 22;
 /// The elements of an operand that does not stay in the first caches while it is broadcast, and of an
@@ -119,24 +125,52 @@ pub(super) fn computes_narrow(module: &Module, id: InstId) -> bool {
     is_computed && element_type(module, id) == Some(ElementType::BF16)
 }
 
+/// Returns the bytes of so many elements of an array while the library computes with them.
+fn computed_bytes(array: &ArrayShape, elements: i64) -> i64 {
+    elements.saturating_mul(i64::from(array.element_type.bits().max(32)) / 8)
+}
+
 /// Checks whether a reader of a value computes with a number for each result of the reduction, such as the
-/// mean that a variance subtracts, and each result has few elements.
+/// mean that a variance subtracts, and each result has so few elements that copies do not pay.
 pub(super) fn centres_few(module: &Module, shared: &Shared) -> bool {
     let Op::Reduce(reduce) = module.op(shared.reduction) else { return false };
     let Some(array) = module.array_shape(shared.value) else { return false };
-    let reduced = |dim: &i64| usize::try_from(*dim).ok().and_then(|dim| array.dims().get(dim));
-    let count = reduce.dimensions.iter().filter_map(reduced);
+    let Some(axes) = axes_of(array, &reduce.dimensions) else { return false };
+    let has_one = |dim: i64| {
+        let len = usize::try_from(dim).ok().and_then(|dim| array.dims().get(dim));
+        len == Some(&1)
+    };
     let is_spread = |&id: &InstId| match module.op(id) {
         Op::Broadcast(spread) => {
             let mut dims = spread.dimensions.iter();
-            !spread.dimensions.is_empty() && dims.all(|dim| !reduce.dimensions.contains(dim))
+            !spread.dimensions.is_empty()
+                && dims.all(|&dim| has_one(dim) || !reduce.dimensions.contains(&dim))
         }
         _ => false,
     };
-    let are_rows = takes_minor(array, &reduce.dimensions);
-    let least = if are_rows { LEAST_CENTRED } else { LEAST_CENTRED_COLUMN };
+    let reduced = axes.iter().filter(|axis| axis.reduced);
+    let count = reduced.fold(1i64, |count, axis| count.saturating_mul(axis.len));
+    let are_few = match axes.last() {
+        Some(axis) if !axis.reduced => {
+            computed_bytes(array, count.saturating_mul(axis.len)) <= CACHED_BYTES
+        }
+        _ => count < LEAST_CENTRED,
+    };
     let mut operands = shared.readers.iter().flat_map(|&reader| module.operands(reader));
-    count.fold(1i64, |count, &len| count.saturating_mul(len)) < least && operands.any(is_spread)
+    are_few && operands.any(is_spread)
+}
+
+/// Checks whether a reduction takes rows that leave the cache while the library computes and reduces them.
+pub(super) fn leaves_cache(module: &Module, shared: &Shared) -> bool {
+    let Op::Reduce(reduce) = module.op(shared.reduction) else { return false };
+    let Some(array) = module.array_shape(shared.value) else { return false };
+    let Some(row) = axes_of(array, &reduce.dimensions).and_then(|axes| axes.last().copied()) else {
+        return false;
+    };
+    let Some(elements) = array.num_elements().filter(|_| row.reduced) else { return false };
+    computed_bytes(array, row.len) > CACHED_BYTES
+        && elements / row.len > FEW_ROWS
+        && elements < BEYOND_CACHES
 }
 
 /// Checks whether a function such as an exponential is computed between a value and a reduction.
