@@ -31,7 +31,7 @@ pub(super) struct Line<'a> {
     values: SmallVec<[Value; 2]>,
     axes: Axes,
     /// Whether XLA must not fuse the reshapes of stored arrays.
-    bars: bool,
+    barriers: bool,
 }
 
 impl<'a> Line<'a> {
@@ -47,12 +47,21 @@ impl<'a> Line<'a> {
     ) -> Option<Self> {
         let values = reduced_arrays(module, reduce.id).iter().map(|&id| Value::Old(id)).collect();
         let stages = Stages { to_apply: by, result: shape, ..reduce.stages(module)? };
-        Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes, bars: false })
+        Some(Self {
+            module,
+            model,
+            reduce,
+            stages,
+            patch: Patch::new(),
+            values,
+            axes,
+            barriers: false,
+        })
     }
 
     /// Puts barriers behind the reshapes of stored arrays, or none.
-    pub(super) fn with_bars(self, bars: bool) -> Self {
-        Self { bars, ..self }
+    pub(super) fn with_barriers(self, barriers: bool) -> Self {
+        Self { barriers, ..self }
     }
 
     /// Plans all steps and returns the edits. `None` if a step has no form.
@@ -219,8 +228,8 @@ impl<'a> Line<'a> {
         for value in &mut values {
             let id = match *value {
                 Value::Old(id) if self.is_computed(*value) => id,
-                other if self.bars => {
-                    *value = self.barred(other, dims);
+                other if self.barriers => {
+                    *value = self.behind_barrier(other, dims);
                     continue;
                 }
                 other => {
@@ -235,7 +244,7 @@ impl<'a> Line<'a> {
             let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims);
             match lift.value(Value::Old(id), &mut self.patch) {
                 Some(lifted) => *value = lifted,
-                None if is_library || self.bars => return None,
+                None if is_library || self.barriers => return None,
                 None => {
                     self.patch = planned;
                     *value = self.reshaped(*value, dims);
@@ -368,7 +377,7 @@ impl<'a> Line<'a> {
     }
 
     /// Reshapes a stored array so that XLA does not fuse the reshape with what reads it.
-    fn barred(&mut self, value: Value, dims: &[i64]) -> Value {
+    fn behind_barrier(&mut self, value: Value, dims: &[i64]) -> Value {
         let reshaped = self.reshaped(value, dims);
         if reshaped == value || !matches!(value, Value::Old(_)) {
             return reshaped;

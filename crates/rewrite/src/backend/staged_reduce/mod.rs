@@ -172,11 +172,12 @@ fn plan(
     // XLA:CPU fuses a reshape with the loop that reads it. If the slices are not aligned, the loop computes the
     // place of each element by divisions.
     let are_loops = ReduceEngine::of(&reduce.reducer) == Some(ReduceEngine::Loops);
-    let bars = are_loops && steps.first().is_some_and(|&first| !aligned(first));
+    let barriers = are_loops && steps.first().is_some_and(|&first| !aligned(first));
     let by = by.unwrap_or(attrs.to_apply);
     let computed = in_wide(reduce, module.shape(reduce.id));
-    let patch =
-        Line::new(module, cx.model(), reduce, by, axes, &computed)?.with_bars(bars).all(&steps)?;
+    let patch = Line::new(module, cx.model(), reduce, by, axes, &computed)?
+        .with_barriers(barriers)
+        .all(&steps)?;
     let shape = array.without_layout();
     let is_read = |id: &InstId| {
         patch.planned().iter().any(|planned| planned.operands.contains(&Value::Old(*id)))
