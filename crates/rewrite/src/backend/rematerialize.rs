@@ -35,7 +35,8 @@
 //! (`xla/service/cpu/conv_canonicalization.cc`), once in each copy (a block of convolutions and group
 //! norms as PyTorch writes it: 0.8 times). Values that the library does not compute itself, or computes
 //! slowly, stay shared, too: selects, comparisons, roots, exponentials of small arrays, values in `f16`,
-//! values with short rows and those that sums of few elements centre (`rematerialize/library.rs`).
+//! values with short rows or with rows that leave a cache, and those that sums of few elements centre
+//! (`rematerialize/library.rs`).
 //!
 //! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
 //! must be merged before.
@@ -190,8 +191,9 @@ impl Copies {
         let is_narrow = beside.iter().any(|&id| library::computes_narrow(module, id));
         if !by.iter().all(|one| library::is_reduced(module, one.reduction, is_narrow))
             || !copied.clone().all(|id| library::is_computed(module, id))
-            || by.iter().any(|one| library::centres_few(module, one))
-            || by.iter().any(|one| library::leaves_cache(module, one))
+            || by
+                .iter()
+                .any(|one| library::centres_few(module, one) || library::leaves_cache(module, one))
             || !library::has_long_rows(module, &beside, &by)
         {
             return None;

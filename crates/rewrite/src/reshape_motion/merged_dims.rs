@@ -135,11 +135,9 @@ impl<'a> Taken<'a> {
             return self.sizes().fold(1i64, i64::saturating_mul) <= TREE;
         }
         if reduces_converted_integers(module, self.region) {
-            if reads_transposed(module, self.region) {
-                return false;
-            }
             let is_one_loop = is_of_bytes(module, self.region) && self.is_no_tree();
-            return !is_one_loop && !self.are_rows_of(TREE);
+            let is_left = is_one_loop || self.are_rows_of(TREE);
+            return !is_left && !reads_transposed(module, self.region);
         }
         let is_alone = self.are_rows() || self.region.live_outs.len() == 1;
         let is_left = is_alone && spreads_narrow(module, self.region)

@@ -13,6 +13,7 @@ use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
 
 use super::source;
+use crate::analysis::reduce::reduced_arrays;
 use crate::cost::reduce_speed::axes_of;
 use crate::cost::shared::Shared;
 use crate::cost::takes_minor;
@@ -33,12 +34,13 @@ const MOST_OPS: usize = 64;
 /// The fewest elements of a result along rows, if a number for each result is subtracted from them, as in a
 /// variance: 8 to 320 took 1.1 to 1.4 times as long, 336 and more 0.6 to 0.9 times.
 const LEAST_CENTRED: i64 = 336;
-/// The bytes of a row, or of the columns that are reduced together, that stay in a cache. The library computes
-/// a value and both sums of its variance without storing it while the columns stay there: copies took 1.2
-/// times as long for `f32[400,16]` to `f32[128,256]`, 0.3 to 1.1 times beyond. A copy leaves the cache with
-/// longer rows, unless the array is `BEYOND_CACHES` or `FEW_ROWS` share the work: sums and sums of squares of
-/// `f32[64,65536]` took 1.5 times as long, of `f32[128,32768]` 0.7 times.
+/// The bytes that stay in a cache while the library computes and reduces them. For columns, all that lie
+/// side by side count: while they stay there, a variance needs no stored array, and copies took 1.2 times as
+/// long (`f32[400,16]` to `f32[128,256]`), but 0.3 to 1.1 times beyond. Copies of longer rows took 1.2 to 1.8
+/// times as long: sums and sums of squares of `f32[64,65536]` 1.5 times, of `f32[128,32768]` 0.7 times.
 const CACHED_BYTES: i64 = 1 << 17;
+/// The most rows for which copies pay even if each row leaves the cache: 2 to 8 took 0.6 to 0.8 times as long,
+/// 10 to 104 1.0 to 1.7 times.
 const FEW_ROWS: i64 = 8;
 /// The elements of a large array.
 const LARGE: i64 = 1 << 22;
@@ -125,7 +127,8 @@ pub(super) fn computes_narrow(module: &Module, id: InstId) -> bool {
     is_computed && element_type(module, id) == Some(ElementType::BF16)
 }
 
-/// Returns the bytes of so many elements of an array while the library computes with them.
+/// Returns the bytes of so many elements of an array while the library computes with them, in 32 bits at
+/// least.
 fn computed_bytes(array: &ArrayShape, elements: i64) -> i64 {
     elements.saturating_mul(i64::from(array.element_type.bits().max(32)) / 8)
 }
@@ -163,14 +166,16 @@ pub(super) fn centres_few(module: &Module, shared: &Shared) -> bool {
 /// Checks whether a reduction takes rows that leave the cache while the library computes and reduces them.
 pub(super) fn leaves_cache(module: &Module, shared: &Shared) -> bool {
     let Op::Reduce(reduce) = module.op(shared.reduction) else { return false };
-    let Some(array) = module.array_shape(shared.value) else { return false };
-    let Some(row) = axes_of(array, &reduce.dimensions).and_then(|axes| axes.last().copied()) else {
-        return false;
-    };
-    let Some(elements) = array.num_elements().filter(|_| row.reduced) else { return false };
-    computed_bytes(array, row.len) > CACHED_BYTES
-        && elements / row.len > FEW_ROWS
-        && elements < BEYOND_CACHES
+    let reduced = reduced_arrays(module, shared.reduction).first();
+    let Some(array) = reduced.and_then(|&array| module.array_shape(array)) else { return false };
+    let Some(axes) = axes_of(array, &reduce.dimensions) else { return false };
+    let elements = axes.iter().fold(1i64, |all, axis| all.saturating_mul(axis.len));
+    axes.last().is_some_and(|row| {
+        row.reduced
+            && computed_bytes(array, row.len) > CACHED_BYTES
+            && elements / row.len > FEW_ROWS
+            && elements < BEYOND_CACHES
+    })
 }
 
 /// Checks whether a function such as an exponential is computed between a value and a reduction.

@@ -36,7 +36,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Begins at the arrays that a reduce reduces, by the computation `by`. The steps compute in
-    /// the types of `shape`.
+    /// the types of `shape`. `barriers` says whether XLA must not fuse the reshapes of stored arrays.
     pub(super) fn new(
         module: &'a Module,
         model: CostModel<'a>,
@@ -44,24 +44,11 @@ impl<'a> Line<'a> {
         by: CompId,
         axes: Axes,
         shape: &'a Shape,
+        barriers: bool,
     ) -> Option<Self> {
         let values = reduced_arrays(module, reduce.id).iter().map(|&id| Value::Old(id)).collect();
         let stages = Stages { to_apply: by, result: shape, ..reduce.stages(module)? };
-        Some(Self {
-            module,
-            model,
-            reduce,
-            stages,
-            patch: Patch::new(),
-            values,
-            axes,
-            barriers: false,
-        })
-    }
-
-    /// Puts barriers behind the reshapes of stored arrays, or none.
-    pub(super) fn with_barriers(self, barriers: bool) -> Self {
-        Self { barriers, ..self }
+        Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes, barriers })
     }
 
     /// Plans all steps and returns the edits. `None` if a step has no form.
@@ -228,12 +215,11 @@ impl<'a> Line<'a> {
         for value in &mut values {
             let id = match *value {
                 Value::Old(id) if self.is_computed(*value) => id,
-                other if self.barriers => {
-                    *value = self.behind_barrier(other, dims);
-                    continue;
-                }
                 other => {
                     *value = self.reshaped(other, dims);
+                    if self.barriers && matches!(other, Value::Old(_)) && *value != other {
+                        *value = self.behind_barrier(*value);
+                    }
                     continue;
                 }
             };
@@ -376,14 +362,10 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Reshapes a stored array so that XLA does not fuse the reshape with what reads it.
-    fn behind_barrier(&mut self, value: Value, dims: &[i64]) -> Value {
-        let reshaped = self.reshaped(value, dims);
-        if reshaped == value || !matches!(value, Value::Old(_)) {
-            return reshaped;
-        }
-        let shape = self.patch.shape(self.module, reshaped).clone();
-        self.patch.add(self.reduce.id, Op::OptimizationBarrier, shape, [reshaped])
+    /// Puts a barrier behind a value, so that XLA does not fuse the value with what reads it.
+    fn behind_barrier(&mut self, value: Value) -> Value {
+        let shape = self.patch.shape(self.module, value).clone();
+        self.patch.add(self.reduce.id, Op::OptimizationBarrier, shape, [value])
     }
 
     /// Takes so many indices of a dim of arrays, from the first one on.

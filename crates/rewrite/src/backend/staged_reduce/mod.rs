@@ -175,9 +175,8 @@ fn plan(
     let barriers = are_loops && steps.first().is_some_and(|&first| !aligned(first));
     let by = by.unwrap_or(attrs.to_apply);
     let computed = in_wide(reduce, module.shape(reduce.id));
-    let patch = Line::new(module, cx.model(), reduce, by, axes, &computed)?
-        .with_barriers(barriers)
-        .all(&steps)?;
+    let line = Line::new(module, cx.model(), reduce, by, axes, &computed, barriers)?;
+    let patch = line.all(&steps)?;
     let shape = array.without_layout();
     let is_read = |id: &InstId| {
         patch.planned().iter().any(|planned| planned.operands.contains(&Value::Old(*id)))
