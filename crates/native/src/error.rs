@@ -27,8 +27,8 @@ pub enum Error {
         "elements of the view lie outside its data of {0} elements: check dims, strides and offset"
     )]
     OutOfBounds(usize),
-    /// The number of elements does not fit in memory.
-    #[error("the product of the dims overflows")]
+    /// So many elements do not fit in memory.
+    #[error("there is no memory for so many elements: the product of the dims is too large")]
     TooLarge,
     /// A maximum or minimum of nothing.
     #[error(
@@ -92,6 +92,11 @@ pub enum Error {
         /// The number of channels.
         channels: usize,
     },
+    /// Channels that are those of the batch.
+    #[error(
+        "the channel of an instance or group norm is dim 0, which is the batch: give another one"
+    )]
+    ChannelIsBatch,
     /// An output has not all dims that its value changes along.
     #[error("output {0} changes along a dim that its array does not have")]
     Dropped(usize),

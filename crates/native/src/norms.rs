@@ -113,7 +113,8 @@ impl Norm {
     /// Normalises an array; `scale` and `bias` have the dims of the channel, or the last ones.
     ///
     /// # Errors
-    /// If dims do not fit the norm, statistics would be of no elements, or a pool lost a task.
+    /// If dims do not fit the norm, statistics would be of no elements, results do not fit in memory, or
+    /// a pool lost a task.
     pub fn forward(
         &self,
         x: &Operand<'_>,
@@ -249,14 +250,22 @@ impl Norm {
 
     fn shaped(&self, dims: &[usize]) -> Result<Shaped, Error> {
         let rank = dims.len();
-        let (dim, split) = match self.over {
-            Over::Last(last) => (last, None),
-            Over::AllBut(channel) | Over::AllButFirstAnd(channel) => (channel + 1, None),
-            Over::Groups(channel, groups) => (channel + 1, Some((channel, groups))),
+        let (has_dims, split) = match self.over {
+            Over::Last(last) => (last <= rank, None),
+            Over::AllBut(channel) | Over::AllButFirstAnd(channel) => (channel < rank, None),
+            Over::Groups(channel, groups) => (channel < rank, Some((channel, groups))),
         };
-        if dim > rank {
-            let axis = i64::try_from(dim).unwrap_or(i64::MAX) - 1;
+        if !has_dims {
+            let axis = match self.over {
+                Over::Last(last) => i64::try_from(last).unwrap_or(i64::MAX).saturating_neg(),
+                Over::AllBut(channel)
+                | Over::AllButFirstAnd(channel)
+                | Over::Groups(channel, _) => i64::try_from(channel).unwrap_or(i64::MAX),
+            };
             return Err(Error::AxisOutOfRange { axis, rank });
+        }
+        if matches!(self.over, Over::AllButFirstAnd(0) | Over::Groups(0, _)) {
+            return Err(Error::ChannelIsBatch);
         }
         let mut dims = dims.to_vec();
         if let Some((channel, groups)) = split {
@@ -283,7 +292,10 @@ impl Norm {
         let (parameters, others): (Vec<usize>, Vec<usize>) =
             (0..dims.len()).partition(is_parameter);
         #[expect(clippy::cast_precision_loss, reason = "the mean is rounded anyway")]
-        let count = axes.iter().map(|&dim| dims[dim] as f64).product();
+        let count: f64 = axes.iter().map(|&dim| dims[dim] as f64).product();
+        if count == 0.0 {
+            return Err(Error::Empty);
+        }
         Ok(Shaped {
             axes: axes.into_iter().map(signed).collect::<Result<_, _>>()?,
             others: others.into_iter().map(signed).collect::<Result<_, _>>()?,

@@ -1,5 +1,7 @@
 //! The pages of memory that results are written to.
 
+use crate::error::Error;
+
 /// Results of at least so many bytes are worth a call of the operating system: one that gives memory
 /// anew at each use gives it in pages of 4096 bytes, and each takes a microsecond or two when it is
 /// first written, longer than a reduction takes to read it. NumPy has the same limit.
@@ -8,6 +10,16 @@ const LEAST_BYTES: usize = 1 << 22;
 /// A multiple of the size of pages of all architectures.
 #[cfg(all(target_os = "linux", not(miri)))]
 const PAGE: usize = 1 << 16;
+
+/// Returns a vector without elements that has room for `len`.
+///
+/// # Errors
+/// If there is no memory for so many.
+pub(crate) fn empty<T>(len: usize) -> Result<Vec<T>, Error> {
+    let mut data = Vec::new();
+    data.try_reserve_exact(len).map_err(|_| Error::TooLarge)?;
+    Ok(data)
+}
 
 /// Asks Linux for pages of 2 MB where `bytes` bytes from `start` on were not written yet. What they
 /// hold stays as it is, and so does all if the system has no such pages to give.

@@ -40,10 +40,10 @@ impl<'a, T> View<'a, T> {
         let origin = data.as_ptr().wrapping_add(offset);
         let (data_len, data) = (data.len(), PhantomData);
         let view = Self { origin, data, dims: dims.into(), strides: strides.into() };
+        countable(dims)?;
         if dims.contains(&0) {
             return Ok(view);
         }
-        countable(dims)?;
         let outside = Error::OutOfBounds(data_len);
         let mut bounds = [i128::try_from(offset).map_err(|_| outside.clone())?; 2];
         for (&dim, &stride) in dims.iter().zip(strides) {
@@ -100,7 +100,8 @@ impl<'a, T> View<'a, T> {
     pub(crate) fn split(&self, dim: usize, parts: usize) -> Result<Self, Error> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
         let (Some(len), Some(stride)) = (dims.get_mut(dim), self.strides.get(dim)) else {
-            return Err(Error::AxisOutOfRange { axis: i64::MAX, rank: self.dims.len() });
+            let axis = i64::try_from(dim).unwrap_or(i64::MAX);
+            return Err(Error::AxisOutOfRange { axis, rank: self.dims.len() });
         };
         if parts == 0 || !len.is_multiple_of(parts) {
             return Err(Error::Groups { groups: parts, channels: *len });

@@ -300,6 +300,45 @@ fn what_is_no_program_is_an_error() {
     let view = View::row_major(&data, &[3]).expect("a view");
     assert_eq!(program.run(&[view.into()], &Serial), Err(Error::Dropped(0)));
     assert!(matches!(Program::new(&[usize::MAX, 2]), Err(Error::TooLarge)));
+
+    let mut program = Program::new(&[1 << 61]).expect("a program");
+    let x = program.input();
+    program.output(x, &[], Kind::F32).expect("an output");
+    let view = View::new(&data, 0, &[1 << 61], &[0]).expect("a view");
+    assert_eq!(program.run(&[view.into()], &Serial), Err(Error::TooLarge));
+}
+
+/// Numbers of 64 bits that lie closest to the middle of two of 16 bits are rounded once: half a unit in
+/// the last place is 2^-11 for `f16` and 2^-8 for `bf16`.
+#[test]
+fn doubles_are_narrowed_once() -> Result<(), Error> {
+    let [half, eighth] = [11, 8].map(|bits| 2f64.powi(-bits));
+    let little = 2f64.powi(-40);
+    let x =
+        [1.0 + half + little, 1.0 + half, 1.0 + half - little, 1.0 + 3.0 * half - little, 1e300]
+            .into_iter()
+            .chain([1.0 + eighth + little, 1.0 + eighth, 1.0 + eighth - little, -f64::INFINITY])
+            .collect::<Vec<f64>>();
+    let mut program = Program::new(&[x.len()])?;
+    let input = program.input();
+    let rounded = [program.unary(Unary::ToF16, input)?, program.unary(Unary::ToBf16, input)?];
+    for (value, kind) in [(input, Kind::F16), (input, Kind::Bf16)] {
+        program.output(value, &[], kind)?;
+    }
+    for value in rounded {
+        program.output(value, &[], Kind::F64)?;
+    }
+    let outputs = program.run(&[View::row_major(&x, &[x.len()])?.into()], &Serial)?;
+    let [f16, bf16] = [
+        [1.0 + 2.0 * half, 1.0, 1.0, 1.0 + 2.0 * half, f64::INFINITY],
+        [1.0, 1.0, 1.0, 1.0, f64::INFINITY],
+    ];
+    let f16 = [&f16[..], &[1.0 + eighth; 3], &[-f64::INFINITY]].concat();
+    let bf16 = [&bf16[..], &[1.0 + 2.0 * eighth, 1.0, 1.0, -f64::INFINITY]].concat();
+    for (output, expected) in outputs.iter().zip([&f16, &bf16, &f16, &bf16]) {
+        assert_eq!(values_f64(&output.values), *expected);
+    }
+    Ok(())
 }
 
 /// What is written into rooms is what is returned; rooms that do not fit are errors.

@@ -225,4 +225,44 @@ fn what_is_no_norm_is_an_error() {
     assert_eq!(wrong, Err(Error::OtherDims { given: vec![5], wanted: vec![2, 6] }));
     let none: [f32; 0] = [];
     assert_eq!(softmax(&view(&none, &[2, 0]), 1, &Serial), Err(Error::Empty));
+    for norm in [Norm::layer(1, 0.0), Norm::rms(1, 0.0), Norm::batch(0, 0.0)] {
+        let of_nothing = norm.forward(&view(&none, &[2, 0]), None, None, &Serial);
+        assert_eq!(of_nothing, Err(Error::Empty));
+    }
+    // Channels and dims that there are not, and channels that are the batch.
+    let (most, rank) = (i64::MAX, 2);
+    for norm in [Norm::batch, Norm::instance, |channel, epsilon| Norm::group(channel, 1, epsilon)] {
+        assert_eq!(error(norm(usize::MAX, 0.0)), Error::AxisOutOfRange { axis: most, rank });
+    }
+    for norm in [Norm::layer, Norm::rms] {
+        assert_eq!(error(norm(3, 0.0)), Error::AxisOutOfRange { axis: -3, rank });
+        assert_eq!(error(norm(usize::MAX, 0.0)), Error::AxisOutOfRange { axis: -most, rank });
+    }
+    assert_eq!(error(Norm::instance(0, 0.0)), Error::ChannelIsBatch);
+    assert_eq!(error(Norm::group(0, 1, 0.0)), Error::ChannelIsBatch);
+    let scale = view(&[1.0f32], &[]);
+    let scalar = Norm::group(1, 2, 0.0).forward(&x, Some(&scale), None, &Serial);
+    assert_eq!(scalar, Err(Error::AxisOutOfRange { axis: 0, rank: 0 }));
+}
+
+/// The mean of a row with an infinite element, or whose sum is beyond all floats, is infinite wherever
+/// the element lies; that of both infinities is NaN.
+#[test]
+fn means_may_be_infinite() {
+    let len = if cfg!(miri) { 100 } else { 20_000 };
+    let mean_of = |x: &[f32]| {
+        let normed = Norm::layer(1, 0.0).forward(&view(x, &[1, len]), None, None, &Serial);
+        values(&normed.expect("a norm").mean)[0]
+    };
+    let finite: Vec<f32> = (0..len).map(|i| (i % 7) as f32).collect();
+    for at in [0, 3, len / 2, len - 1] {
+        for infinite in [f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = finite.clone();
+            x[at] = infinite;
+            assert_eq!(mean_of(&x), f64::from(infinite), "at {at}");
+            x[len - 1 - at] = -infinite;
+            assert!(mean_of(&x).is_nan(), "at {at}");
+        }
+    }
+    assert_eq!(mean_of(&vec![1e38; len]), f64::INFINITY);
 }

@@ -298,6 +298,8 @@ fn what_has_no_value_is_an_error() {
     let empty = View::row_major(&data, &[2, 0]).expect("a view");
     assert_eq!(reduce(&empty, &[1], Max, &Serial), Err(Error::Empty));
     assert_eq!(reduce(&empty, &[1], ArgMax, &Serial), Err(Error::Empty));
+    let no_rows = View::row_major(&data, &[0, 0]).expect("a view");
+    assert_eq!(reduce(&no_rows, &[1], Max, &Serial), Err(Error::Empty));
     // As in NumPy: no results, or sums of nothing.
     assert_eq!(reduce(&empty, &[1], Sum, &Serial).expect("zeros").data, [0.0, 0.0]);
     assert_eq!(reduce(&empty, &[0], Max, &Serial).expect("no results").dims, [0]);
@@ -305,6 +307,18 @@ fn what_has_no_value_is_an_error() {
     let scalar = View::row_major(&data, &[]).expect("a view");
     assert_eq!(reduce(&scalar, &[], Sum, &Serial).expect("itself").data, [1.0]);
     assert_eq!(reduce(&scalar, &[], ArgMax, &Serial).expect("place 0").data, [0]);
+}
+
+/// Views may have far more elements than memory, if they are the same ones.
+#[test]
+fn results_that_memory_cannot_hold_are_an_error() {
+    let data = [1.0f32];
+    for len in [1 << 45, 1 << 61] {
+        let view = View::new(&data, 0, &[len], &[0]).expect("a view");
+        assert_eq!(reduce(&view, &[], Sum, &Serial), Err(Error::TooLarge));
+        let empty = View::row_major(&data, &[0, len]).expect("a view");
+        assert_eq!(reduce(&empty, &[0], Sum, &Serial), Err(Error::TooLarge));
+    }
 }
 
 #[test]
@@ -333,6 +347,7 @@ fn views_stay_within_their_data() {
     assert_eq!(View::new(&data, 10, &[1], &[1]).map(drop), Err(outside.clone()));
     assert_eq!(View::new(&data, 0, &[2], &[isize::MAX]).map(drop), Err(outside));
     assert_eq!(View::new(&data, 0, &[usize::MAX, 2], &[0, 0]).map(drop), Err(Error::TooLarge));
+    assert_eq!(View::new(&data, 0, &[usize::MAX, 0], &[0, 0]).map(drop), Err(Error::TooLarge));
     let rank = Error::StridesOfOtherRank { strides: 0, dims: 1 };
     assert_eq!(View::new(&data, 0, &[2], &[]).map(drop), Err(rank));
     assert!(View::new(&data, 99, &[0], &[1]).is_ok(), "no element, no bounds");

@@ -141,7 +141,8 @@ impl Run<'_> {
         let is_chain = matches!(step.action, Action::Chain(_));
         let is_past = self.past.is_some() && step.is_only_stored && is_chain;
         if let Some(at) = output.filter(|_| self.past.is_none() || is_past) {
-            // SAFETY: these are the tile's elements of an output, which this task alone writes.
+            // SAFETY: these are the tile's elements of an output, which this task alone uses. They may
+            // have no value yet: steps write all elements of `out`, and read none before.
             let out = unsafe { std::slice::from_raw_parts_mut(at.cast_mut(), shape.len) };
             self.compute(step, shape, (buffers, place, reduced), (out, is_past));
             buffers.elsewhere[step.out] = output;

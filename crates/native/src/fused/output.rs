@@ -10,18 +10,23 @@ use super::real::{Real, Stored};
 use super::room::LINE;
 use super::tile::Store;
 use super::walk::Loops;
+use crate::error::Error;
 use crate::level::{Level, on_level};
+use crate::pages::empty;
 use crate::vectors::Stream;
 
 /// Memory for `len` elements, none of which is there yet.
-pub(super) fn room(kind: Kind, len: usize) -> Values {
-    match kind {
-        Kind::F32 => Values::F32(Vec::with_capacity(len)),
-        Kind::F64 => Values::F64(Vec::with_capacity(len)),
-        Kind::Bf16 => Values::Bf16(Vec::with_capacity(len)),
-        Kind::F16 => Values::F16(Vec::with_capacity(len)),
-        Kind::Bool => Values::Bool(Vec::with_capacity(len)),
-    }
+///
+/// # Errors
+/// If there is no memory for so many.
+pub(super) fn room(kind: Kind, len: usize) -> Result<Values, Error> {
+    Ok(match kind {
+        Kind::F32 => Values::F32(empty(len)?),
+        Kind::F64 => Values::F64(empty(len)?),
+        Kind::Bf16 => Values::Bf16(empty(len)?),
+        Kind::F16 => Values::F16(empty(len)?),
+        Kind::Bool => Values::Bool(empty(len)?),
+    })
 }
 
 /// Declares the elements of an output to be there.
@@ -101,7 +106,7 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
 ) {
     if let [only] = a {
         // SAFETY: the caller promises it.
-        unsafe { *start = E::written(*only) };
+        unsafe { start.write(E::written(*only)) };
         return;
     }
     match past {

@@ -305,7 +305,7 @@ pub struct Program {
     pub(super) is_wide: bool,
 }
 
-/// The most dims, reductions and inputs of a program.
+/// The most dims and reductions of a program.
 pub(super) const MOST: usize = 64;
 
 impl Program {
@@ -436,7 +436,7 @@ impl Program {
         for number in 0..self.outputs.len() {
             let dims = self.dims_of(number);
             let len = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-            let values = room(self.outputs[number].kind, len.ok_or(Error::TooLarge)?);
+            let values = room(self.outputs[number].kind, len.ok_or(Error::TooLarge)?)?;
             outputs.push(Output { dims, values });
         }
         let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values));

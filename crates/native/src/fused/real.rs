@@ -26,6 +26,9 @@ pub(crate) trait Real:
     fn to_f64(self) -> f64;
     fn from_f32(value: f32) -> Self;
     fn to_f32(self) -> f32;
+    /// Returns an `f32` that narrower types round as they would round the number itself: the nearest
+    /// one or, of the two beside a number that is none, that with an odd last bit.
+    fn to_odd_f32(self) -> f32;
     fn abs(self) -> Self;
     fn sqrt(self) -> Self;
     /// The exponential; `fused` multiplies two numbers, adds a third, and rounds once.
@@ -59,6 +62,16 @@ macro_rules! real {
             #[allow(clippy::cast_possible_truncation, reason = "rounds to the nearest")]
             fn to_f32(self) -> f32 {
                 self as f32
+            }
+            #[inline(always)]
+            fn to_odd_f32(self) -> f32 {
+                let nearest = self.to_f32();
+                let back = <$type>::from(nearest);
+                let bits = nearest.to_bits();
+                let is_past = back.abs() > self.abs();
+                let other = if is_past { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
+                let is_other = (back != self) & !self.is_nan() & (bits & 1 == 0);
+                f32::from_bits(if is_other { other } else { bits })
             }
             #[inline(always)]
             fn abs(self) -> Self {
@@ -195,7 +208,7 @@ impl Stored for bf16 {
     }
     #[inline(always)]
     fn written<R: Real>(value: R) -> Self {
-        narrowed_bf16(value.to_f32())
+        narrowed_bf16(value.to_odd_f32())
     }
 }
 
@@ -206,7 +219,7 @@ impl Stored for f16 {
     }
     #[inline(always)]
     fn written<R: Real>(value: R) -> Self {
-        f16::from_f32(value.to_f32())
+        f16::from_f32(value.to_odd_f32())
     }
 }
 

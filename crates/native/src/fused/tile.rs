@@ -6,6 +6,8 @@
     reason = "iterators of the standard library are not always compiled for a task's level"
 )]
 
+use std::mem::MaybeUninit;
+
 use super::program::{Binary, Unary};
 use super::real::{Real, Stored, fused_in_f64, narrowed_bf16};
 use super::steps::Along;
@@ -51,9 +53,9 @@ impl<R: Real> Task for Apply<'_, R> {
             }),
             Unary::Not => map(a, out, |x| truth(x == R::ZERO)),
             Unary::ToF32 => map(a, out, |x| R::from_f32(x.to_f32())),
-            Unary::ToBf16 => map(a, out, |x| R::from_f32(narrowed_bf16(x.to_f32()).widen())),
+            Unary::ToBf16 => map(a, out, |x| R::from_f32(narrowed_bf16(x.to_odd_f32()).widen())),
             Unary::ToF16 => {
-                map(a, out, |x| R::from_f32(half::f16::from_f32(x.to_f32()).widen()));
+                map(a, out, |x| R::from_f32(half::f16::from_f32(x.to_odd_f32()).widen()));
             }
         }
     }
@@ -282,16 +284,18 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
             let mut to = start.wrapping_offset(offset);
             let a = &a[at..at + len];
             if loops.stride == 1 {
-                // SAFETY: whoever makes a store promises that its elements are this task's own.
-                let elements = unsafe { std::slice::from_raw_parts_mut(to, len) };
+                // SAFETY: whoever makes a store promises that its elements are this task's own; a
+                // `MaybeUninit` may have no value.
+                let elements =
+                    unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<E>>(), len) };
                 for i in 0..len {
-                    elements[i] = E::written(a[i]);
+                    elements[i].write(E::written(a[i]));
                 }
                 continue;
             }
             for i in 0..len {
                 // SAFETY: as above.
-                unsafe { *to = E::written(a[i]) };
+                unsafe { to.write(E::written(a[i])) };
                 to = to.wrapping_offset(loops.stride);
             }
         }

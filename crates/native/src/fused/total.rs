@@ -168,10 +168,11 @@ fn both_moments((mean, count): (f64, f64), (other, others): (f64, f64)) -> (f64,
     let both = count + others;
     let share = if both == 0.0 { 0.0 } else { others / both };
     let apart = other - mean;
-    // The first mean is taken as it is: an infinite one less another one would be none.
+    // The first mean is taken as it is, and an infinite one stays: it has no difference from another one.
     let is_first = count == 0.0;
     let more = if is_first { 0.0 } else { apart * apart * count * share };
-    (if is_first { other } else { mean + apart * share }, more)
+    let moved = if mean.is_infinite() { mean + other } else { mean + apart * share };
+    (if is_first { other } else { moved }, more)
 }
 
 /// The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.

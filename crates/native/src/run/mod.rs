@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::folds::Fold;
 use crate::kernel::{Rows, TOGETHER};
 use crate::level::{Level, on_level};
-use crate::pages::prefer_huge;
+use crate::pages::{empty, prefer_huge};
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
@@ -45,7 +45,7 @@ pub fn reduce<T: Element, F: Fold<T>>(
 ) -> Result<Array<F::Output>, Error> {
     let reduced = axes_of(view.dims(), view.strides(), axes)?;
     let results = count_of(&reduced)?;
-    let mut data: Vec<MaybeUninit<F::Output>> = Vec::with_capacity(results);
+    let mut data: Vec<MaybeUninit<F::Output>> = empty(results)?;
     // SAFETY: `MaybeUninit` needs no initial value, and the capacity is `results`.
     unsafe { data.set_len(results) };
     write_all(view, &reduced, fold, &mut data, pool)?;
@@ -94,13 +94,13 @@ fn write_all<T: Element, F: Fold<T>>(
     out: &mut [MaybeUninit<F::Output>],
     pool: &dyn Pool,
 ) -> Result<(), Error> {
+    if reduced.count == 0 && !F::HAS_IDENTITY {
+        return Err(Error::Empty);
+    }
     if out.is_empty() {
         return Ok(());
     }
     if reduced.count == 0 {
-        if !F::HAS_IDENTITY {
-            return Err(Error::Empty);
-        }
         let (first, second) = fold.start();
         out.fill(MaybeUninit::new(fold.finish(first, second, 0)));
         return Ok(());

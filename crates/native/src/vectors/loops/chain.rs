@@ -156,7 +156,8 @@ wide! {
                     };
                 }
                 let (mut x, mut out) = (chain.x.add(at), chain.out.add(at));
-                let mut y = chain.operands[SECOND_PLACE].0.add(at);
+                // Other forms have no rows there.
+                let mut y = chain.operands[SECOND_PLACE].0.wrapping_add(at);
                 for _ in 0..chain.rows {
                     let element = arch::_mm512_loadu_si512(x.cast());
                     let computed = if FORM == TERMS {
