@@ -139,6 +139,9 @@ pub enum Error {
         /// The module with its errors.
         rejected: Box<Rejected>,
     },
+    /// A module is not a program of one iteration space over row-major arrays.
+    #[error("the module is no program for this CPU's kernels: it {0}")]
+    NotAProgram(&'static str),
     /// A module could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),

@@ -99,6 +99,12 @@ fn texts_that_are_no_programs_are_errors() {
         ("HloModule m ENTRY e { ROOT x = f32[2] parameter(0) }", "several iteration spaces"),
         (
             "HloModule m add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) \
+             } ENTRY e { x = f32[2,3]{0,1} parameter(0) z = f32[] constant(0) ROOT s = f32[2] reduce(x, z), \
+             dimensions={1}, to_apply=add }",
+            "not row major",
+        ),
+        (
+            "HloModule m add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) \
              } ENTRY e { x = f32[2,3] parameter(0) z = f32[] constant(0) s = f32[2] reduce(x, z), \
              dimensions={1}, to_apply=add ROOT t = f32[2] sort(s), dimensions={0}, to_apply=less }",
             "less",
@@ -106,6 +112,7 @@ fn texts_that_are_no_programs_are_errors() {
     ] {
         let error = CallProgram::parse(text).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
+        assert!(!error.contains("bug"), "the text is the caller's: {error}");
     }
     let unfit = MODULE.replace("ROOT y = ", "y = ").replace(
         "y = f32[3,4,5] multiply(whole, dy)",

@@ -105,6 +105,7 @@ def test_equal_modules_are_optimised_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("kind", ["Auto", "Explicit"])
 def test_the_self_test_does_not_see_the_mesh_of_the_caller(kind: str) -> None:
+    tilewright.jit(norm())
     axes = (getattr(jax.sharding.AxisType, kind),)
     with jax.set_mesh(jax.make_mesh((1,), ("data",), axis_types=axes)):
         assert _selftest.why_wrong() is None
@@ -207,15 +208,45 @@ def test_errors_of_the_function_are_its_own() -> None:
 
 
 def test_a_jax_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_jit, "_READY", None)
+    monkeypatch.setattr(_jit, "_HAS_RULE", None)
     monkeypatch.setattr(_selftest, "why_unusable", lambda: "ImportError: jit_p")
     with pytest.warns(UserWarning, match=r"does not know this JAX .*jit_p"):
         f = tilewright.jit(norm())
     assert f(IMAGE).shape == IMAGE.shape
     assert not tilewright.report()
-    monkeypatch.setattr(_jit, "_READY", None)
+    monkeypatch.setattr(_jit, "_HAS_RULE", None)
     with pytest.raises(RuntimeError, match="does not know this JAX"):
         tilewright.jit(norm(), on_error="raise")
+
+
+def test_a_jax_that_lowers_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_jit, "_READY", None)
+    monkeypatch.setattr(_selftest, "why_wrong", lambda: "it came out wrong")
+    f = tilewright.jit(norm())
+    with pytest.warns(UserWarning, match="does not know this JAX .*came out wrong"):
+        out = f(IMAGE)
+    assert out.shape == IMAGE.shape
+    assert not tilewright.report()
+    monkeypatch.setattr(_jit, "_READY", None)
+    with pytest.raises(RuntimeError, match="does not know this JAX .*came out wrong"):
+        tilewright.jit(norm(), on_error="raise")(IMAGE)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_decorated_function_needs_no_backend(native: bool) -> None:
+    script = f"""
+import jax, tilewright
+from jax._src import xla_bridge
+
+f = tilewright.jit(lambda x: x.sum(1), native={native})
+tilewright.install()
+assert not xla_bridge.backends_are_initialized()
+jax.config.update("jax_num_cpu_devices", 3)
+assert f(jax.numpy.ones((3, 4))).tolist() == [4.0] * 3
+assert len(jax.devices()) == 3
+"""
+    done = run("-c", script)
+    assert done.returncode == 0, done.stderr
 
 
 def test_install_rewrites_nothing_in_a_jax_that_is_not_known(

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use tilewright::ir::ElementType;
 use tilewright::native::CallProgram;
 use tilewright_native::Pool;
 use tilewright_native::fused::{Operand, ValuesMut};
@@ -24,9 +25,9 @@ static REMEMBERED: LazyLock<Mutex<HashMap<String, Arc<CallProgram>>>> =
 /// task panicked.
 pub(crate) fn run(mut call: ProgramCall<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
     let program = program(call.text)?;
-    let inputs = program.inputs().iter().map(|shape| shape.dims());
+    let inputs = program.inputs().iter().map(|shape| (shape.element_type, shape.dims()));
     check("argument", &call.arguments, inputs)?;
-    let outputs = program.outputs().iter().map(|(_, dims)| dims.as_slice());
+    let outputs = program.outputs().iter().map(|(kind, dims)| (*kind, dims.as_slice()));
     check("result", &call.results, outputs)?;
     let operands = call.arguments.iter().enumerate();
     let operands = operands.map(|(number, buffer)| Ok(program.operand(number, elements(buffer)?)?));
@@ -40,17 +41,22 @@ pub(crate) fn run(mut call: ProgramCall<'_>, pool: &dyn Pool) -> Result<(), Refu
     Ok(program.run_into(&operands, &mut rooms, pool)?)
 }
 
-/// Checks that buffers have the dims of a program's arrays.
+/// Checks that buffers have the dims of a program's arrays, which must be `f32` as all buffers are.
 fn check<'a>(
     what: &str,
     buffers: &[Buffer],
-    arrays: impl ExactSizeIterator<Item = &'a [i64]>,
+    arrays: impl ExactSizeIterator<Item = (ElementType, &'a [i64])>,
 ) -> Result<(), Refusal> {
     if buffers.len() != arrays.len() {
         let (given, wanted) = (buffers.len(), arrays.len());
         return Err(Refusal::invalid(format!("{given} {what}s for a program of {wanted}")));
     }
-    for (number, (buffer, wanted)) in buffers.iter().zip(arrays).enumerate() {
+    for (number, (buffer, (element_type, wanted))) in buffers.iter().zip(arrays).enumerate() {
+        if element_type != ElementType::F32 {
+            return Err(Refusal::invalid(format!(
+                "{what} {number} of the program is {element_type}, and calls have f32 alone"
+            )));
+        }
         let same = buffer.dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX));
         if !same.eq(wanted.iter().copied()) {
             let given = &buffer.dims;

@@ -549,9 +549,21 @@ fn other_calls_of_programs_are_errors() {
         typed.args[0].data_type = data_type::S32;
         let mut off = call.clone();
         off.rets[1].data = off.rets[1].data.wrapping_byte_add(2);
+        // Programs over other arrays than those of the call.
+        const HALF: &[u8] = b"HloModule m add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] \
+            add(a, b) } ENTRY e { x = bf16[2,3] parameter(0) y = f32[2,3] convert(x) z = f32[] constant(0) \
+            s = f32[3] reduce(y, z), dimensions={0}, to_apply=add n = f32[2,3] negate(y) \
+            ROOT u = (f32[2,3], f32[3]) tuple(n, s) }";
+        const COLUMNS: &[u8] =
+            b"HloModule m add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT \
+            r = f32[] add(a, b) } ENTRY e { x = f32[2,3]{0,1} parameter(0) z = f32[] constant(0) \
+            c = f32[3] reduce(x, z), dimensions={0}, to_apply=add y = f32[2,3]{1,0} negate(x) \
+            ROOT u = (f32[2,3]{1,0}, f32[3]) tuple(y, c) }";
         for (message, call) in [
             ("attribute `program` is missing", Call { attrs: Vec::new(), ..call.clone() }),
             ("expected", Call { attrs: text(b"HloModule"), ..call.clone() }),
+            ("argument 0 of the program is bf16", Call { attrs: text(HALF), ..call.clone() }),
+            ("an array that is not row major", Call { attrs: text(COLUMNS), ..call.clone() }),
             ("attribute is no text", Call { attrs: text(b"\xff"), ..call.clone() }),
             (
                 "`fold` of kind 2 is unknown",

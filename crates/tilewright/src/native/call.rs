@@ -92,27 +92,31 @@ impl CallProgram {
     /// Reads the text of a program.
     ///
     /// # Errors
-    /// Returns an error if it is no module, or one that is not a program as a whole.
+    /// Returns an error if it is no module, or one that is not a program as a whole, or an operand or
+    /// result is no row-major array.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let module = crate::parse(text)?;
-        let entry = module.entry().ok_or_else(|| refused("has no entry"))?;
+        let entry = module.entry().ok_or(Error::NotAProgram("has no entry"))?;
         let region = Region::whole(&module, entry);
-        let region = region.ok_or_else(|| refused("goes over several iteration spaces"))?;
+        let region = region.ok_or(Error::NotAProgram("goes over several iteration spaces"))?;
         let parameters = module.computation(entry).parameters();
-        let root = module.computation(entry).root().ok_or_else(|| refused("has no root"))?;
+        let root = module.computation(entry).root().ok_or(Error::NotAProgram("has no root"))?;
         let results = match module.op(root) {
             Op::Tuple => module.operands(root),
             _ => std::slice::from_ref(&root),
         };
         let region = Region { inputs: parameters.to_vec(), outputs: results.to_vec(), ..region };
         let prepared = Prepared::of(&module, &region);
-        let prepared = prepared.ok_or_else(|| refused("has an unknown instruction"))?;
+        let prepared =
+            prepared.ok_or(Error::NotAProgram("has an instruction that no kernel has"))?;
         let shape = |&id: &InstId| match module.shape(id) {
-            Shape::Array(shape) => Some(shape.clone()),
-            _ => None,
+            Shape::Array(shape) if shape.has_default_layout() => Ok(shape.clone()),
+            Shape::Array(_) => Err(Error::NotAProgram("has an array that is not row major")),
+            _ => Err(Error::NotAProgram("takes or returns a tuple within another")),
         };
-        let inputs: Option<Vec<ArrayShape>> = parameters.iter().map(shape).collect();
-        Ok(Self { prepared, inputs: inputs.ok_or_else(|| refused("takes a tuple"))? })
+        results.iter().try_for_each(|id| shape(id).map(drop))?;
+        let inputs = parameters.iter().map(shape).collect::<Result<_, _>>()?;
+        Ok(Self { prepared, inputs })
     }
 
     /// The shapes of the operands.

@@ -64,9 +64,9 @@ class Marked:
 
 
 def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
-    """The function, rewritten wherever it is lowered; the function itself where JAX's internals
-    are not those that the rewriter knows."""
-    if not is_ready(settings):
+    """The function, rewritten wherever it is lowered; the function itself where JAX lacks the
+    internals that the rewriter needs."""
+    if not has_rule(settings):
         return function
     if settings.native:
         settings = _with_kernels(settings)
@@ -135,29 +135,47 @@ def _with_kernels(settings: Settings) -> Settings:
 
 
 _LOCK = threading.RLock()
+_HAS_RULE: bool | None = None
 _READY: bool | None = None
 
 
-def is_ready(settings: Settings) -> bool:
-    """Puts the rewriter into JAX on first use; returns whether JAX is one that it knows."""
-    global _READY
-    with _LOCK:
-        if _READY is None:
-            _READY = _put_into_jax(settings)
-        return _READY
+def has_rule(settings: Settings) -> bool:
+    """Puts the rewriter into JAX on first use; returns whether JAX has the names for it.
 
-
-def _put_into_jax(settings: Settings) -> bool:
+    No backend is needed: a program may choose its devices after it has decorated a function.
+    """
+    global _HAS_RULE
     from tilewright._jax import _selftest
 
-    why = _selftest.why_unusable()
-    if why is None:
-        _set_rule()
-        why = _selftest.why_wrong()
-    if why is not None:
-        _selftest.tell(why, settings)
+    with _LOCK:
+        if _HAS_RULE is None:
+            why = _selftest.why_unusable()
+            _HAS_RULE = why is None
+            if why is None:
+                _set_rule()
+            else:
+                _selftest.tell(why, settings)
+        return _HAS_RULE
+
+
+def is_ready(settings: Settings) -> bool:
+    """Whether the rewriter is in JAX and lowers a small function as it should: tried once, which
+    needs a backend."""
+    global _READY
+    from tilewright._jax import _selftest
+
+    # What the self-test lowers is rewritten without asking.
+    if _selftest.is_running_here():
+        return True
+    if not has_rule(settings):
         return False
-    return True
+    with _LOCK:
+        if _READY is None:
+            why = _selftest.why_wrong()
+            _READY = why is None
+            if why is not None:
+                _selftest.tell(why, settings)
+        return _READY
 
 
 # Whether the arguments of the function that is lowered now lie in memory.
@@ -187,7 +205,7 @@ def _set_rule() -> None:
 
     def lowered(ctx: Any, *args: Any, name: str, is_stored: bool, **params: Any) -> Any:
         settings = settings_of(name)
-        if settings is None:
+        if settings is None or not is_ready(settings):
             return before(ctx, *args, name=name, **params)
         is_native = settings.native and not is_off()
         is_native &= _native.PLATFORM in internals.platforms(ctx)

@@ -7,6 +7,15 @@ import threading
 from tilewright._jax._settings import Settings
 
 
+# Whether this thread is that of the self-test.
+_HERE = threading.local()
+
+
+def is_running_here() -> bool:
+    """Whether this thread lowers the function of the self-test."""
+    return getattr(_HERE, "is_running", False)
+
+
 def why_unusable() -> str | None:
     """Why the names of JAX that the rewriter needs are not there; none if they are."""
     try:
@@ -44,6 +53,7 @@ def _why_wrong_here() -> str | None:
         mean = grouped.mean((1, 3), keepdims=True)
         return (grouped - mean).reshape(x.shape)
 
+    _HERE.is_running = True
     settings = Settings(target="cpu", on_error="raise")
     x = jax.ShapeDtypeStruct((8, 256, 320), jnp.float32)  # type: ignore[no-untyped-call]
     before = len(_report._ENTRIES)
