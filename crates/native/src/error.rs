@@ -27,7 +27,7 @@ pub enum Error {
         "elements of the view lie outside its data of {0} elements: check dims, strides and offset"
     )]
     OutOfBounds(usize),
-    /// So many elements do not fit in memory.
+    /// The elements do not fit in memory.
     #[error("there is no memory for so many elements: the product of the dims is too large")]
     TooLarge,
     /// A maximum or minimum of nothing.
