@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use half::bf16;
 use tilewright_native::fused::Operand;
 use tilewright_native::norms::{Norm, softmax, softmax_vjp};
-use tilewright_native::{Error, Pool, Sum, Threads, View, reduce};
+use tilewright_native::{Error, Fold, Pool, Threads, View, reduce};
 
 /// The shortest of several times.
 fn shortest(mut f: impl FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
@@ -95,8 +95,9 @@ fn main() -> Result<(), Error> {
         let scale = vec![1.5f32; subject.parameters];
         let scale_16 = vec![bf16::from_f32(1.5); subject.parameters];
         let all = View::row_major(&x, &[len])?;
-        let read =
-            shortest(|| reduce(&all, &[0], Sum, &Threads(1)).map(|sum| drop(black_box(sum))))?;
+        let read = shortest(|| {
+            reduce(&all, &[0], Fold::Sum, &Threads(1)).map(|sum| drop(black_box(sum)))
+        })?;
         for threads in [1, 2] {
             let pool = Threads(threads);
             let wide = times(&subject, [&x, &dy], &scale, &pool)?;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::elements::Element;
-use crate::folds::Fold;
+use crate::folds::Accumulate;
 use crate::kernel::TOGETHER;
 use crate::level::{Level, on_level};
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ const CHAIN: usize = 16;
 const LEVELS: usize = 16;
 
 /// Accumulators of one block: levels of them, where chains are bounded.
-pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
+pub(crate) struct Accumulators<T: Element, F: Accumulate<T>> {
     fold: F,
     level: Level,
     width: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Accumulators<T: Element, F: Fold<T>> {
     element: PhantomData<T>,
 }
 
-impl<T: Element, F: Fold<T>> Accumulators<T, F> {
+impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
     /// Accumulators of a plan's blocks, to each of which so many steps are added.
     pub(crate) fn new(fold: F, level: Level, plan: &Plan, steps: usize) -> Self {
         let (width, spare) = (plan.accumulators(), plan.spare());
@@ -143,7 +143,7 @@ impl<T: Element, F: Fold<T>> Accumulators<T, F> {
 }
 
 /// Merges accumulators with others, one by one.
-fn merge<T: Element, F: Fold<T>>(
+fn merge<T: Element, F: Accumulate<T>>(
     fold: F,
     level: Level,
     to: Parts<'_, T, F>,

@@ -2,15 +2,13 @@
 
 use half::{bf16, f16};
 
-mod sealed {
-    pub trait Sealed {}
-}
+use crate::reduce::{Folds, Places};
 
 /// A type of elements: a float of 16 to 64 bits, a whole number of 8 to 64 bits, or a truth value.
-pub trait Element: Copy + Send + Sync + PartialEq + sealed::Sealed + 'static {}
+pub trait Element: Copy + Send + Sync + PartialEq + Folds + 'static {}
 
 /// An element that is a number, which can be added and compared.
-pub trait Number: Element {
+pub trait Number: Element + Places {
     /// The type in which it is added: `f32` for floats of 16 bits, else itself.
     type Wide: Copy + Send + Sync + 'static;
     /// Zero.
@@ -24,6 +22,9 @@ pub trait Number: Element {
     /// Whether this crate has loops in vectors for its sums and extrema.
     #[doc(hidden)]
     const IN_VECTORS: bool;
+    /// Whether arrays of it are seldom reduced.
+    #[doc(hidden)]
+    const IS_RARE: bool;
     /// The least value.
     const LEAST: Self;
     /// The greatest value.
@@ -54,12 +55,6 @@ pub trait Number: Element {
     fn falls_below(self, other: Self) -> bool;
     /// Checks whether neither exceeds the other.
     fn ties(self, other: Self) -> bool;
-}
-
-/// A number that is a float, which can be divided.
-pub trait Float: Number {
-    /// Returns the mean of `count` elements with this sum.
-    fn divide(sum: Self::Wide, count: usize) -> Self;
 }
 
 /// An element is its own rank.
@@ -157,7 +152,6 @@ short!(f16, 0x3ff);
 
 macro_rules! whole {
     ($($type:ty)*) => { $(
-        impl sealed::Sealed for $type {}
         impl Element for $type {}
         impl Number for $type {
             type Wide = $type;
@@ -166,6 +160,8 @@ macro_rules! whole {
             const ONE: $type = 1;
             const ROUNDS: bool = false;
             const IN_VECTORS: bool = size_of::<$type>() >= 4;
+            // Truth values are reduced as `u8`.
+            const IS_RARE: bool = size_of::<$type>() == 2 || (size_of::<$type>() == 1 && <$type>::MIN != 0);
             const LEAST: $type = <$type>::MIN;
             const GREATEST: $type = <$type>::MAX;
             #[inline(always)]
@@ -188,12 +184,10 @@ macro_rules! whole {
 
 whole!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-impl sealed::Sealed for bool {}
 impl Element for bool {}
 
 macro_rules! float {
     ($type:ty, $wide:ty, $ranks:ident, $widen:expr, $narrow:expr, $least:expr, $greatest:expr) => {
-        impl sealed::Sealed for $type {}
         impl Element for $type {}
         impl Number for $type {
             type Wide = $wide;
@@ -202,6 +196,7 @@ macro_rules! float {
             const ONE: $wide = 1.0;
             const ROUNDS: bool = true;
             const IN_VECTORS: bool = true;
+            const IS_RARE: bool = false;
             const LEAST: $type = $least;
             const GREATEST: $type = $greatest;
             #[inline(always)]
@@ -236,13 +231,6 @@ macro_rules! float {
             fn ties(self, other: $type) -> bool {
                 let (a, b) = (self.widen(), other.widen());
                 (a == b) | ((a != a) & (b != b))
-            }
-        }
-        impl Float for $type {
-            #[inline(always)]
-            #[expect(clippy::cast_precision_loss, reason = "the mean is rounded anyway")]
-            fn divide(sum: $wide, count: usize) -> $type {
-                $narrow(sum / count as $wide)
             }
         }
     };
@@ -293,7 +281,7 @@ mod tests {
     }
 
     /// Ranks of 16-bit floats are in the order of the numbers, with NaN at one end, and lead back.
-    fn ranks_are_in_order<T: super::Short + super::Float<Wide = f32>>(of: fn(u16) -> T) {
+    fn ranks_are_in_order<T: super::Short<Wide = f32>>(of: fn(u16) -> T) {
         let all = || (0..=u16::MAX).map(of);
         for (rank, back, nan) in [
             (T::rank_for_max as fn(T) -> i16, T::of_rank_for_max as fn(i16) -> T, f32::INFINITY),

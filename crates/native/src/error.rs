@@ -1,5 +1,7 @@
 //! Why a reduction cannot be computed.
 
+use crate::reduce::Fold;
+
 /// Why a view or a reduction is refused. Nothing was computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -46,9 +48,19 @@ pub enum Error {
     /// A task panicked, and the pool went on.
     #[error("a task of the reduction did not come to its end: the pool caught a panic of it")]
     Unfinished,
-    /// The places of extrema are counted in 32 bits.
-    #[error("{0} elements are reduced to one place; at most 4294967294 can be told apart")]
-    TooManyPlaces(usize),
+    /// The places of extrema are counted in 32 bits, by an `i32` in 31.
+    #[error("{count} elements are reduced to one place; at most {most} can be told apart")]
+    TooManyPlaces {
+        /// The number of elements.
+        count: usize,
+        /// The most that can be told apart.
+        most: usize,
+    },
+    /// Numbers have no fold of truth values, and the other way round.
+    #[error(
+        "elements have no fold {0:?}: `And` and `Or` are those of truth values, the others of numbers"
+    )]
+    NoSuchFold(Fold),
     /// A program has another number of inputs.
     #[error("{given} operands for a program of {wanted} inputs")]
     Operands {

@@ -4,7 +4,7 @@
 //! best one that the CPU has is chosen when a task begins ([`Level`]).
 
 use crate::elements::Element;
-use crate::folds::Fold;
+use crate::folds::Accumulate;
 use crate::tasks::{Rooms, as_room};
 
 /// Blocks that lie at equal distances.
@@ -33,7 +33,7 @@ pub(crate) const TOGETHER: usize = 8;
 /// # Safety
 /// All elements of `rows`, as many in each block as there are accumulators, must be readable.
 #[inline(always)]
-pub(crate) unsafe fn add_rows<T: Element, F: Fold<T>>(
+pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     firsts: &mut [F::First],
     seconds: &mut [F::Second],
@@ -100,7 +100,7 @@ pub(crate) unsafe fn add_rows<T: Element, F: Fold<T>>(
 
 /// Merges accumulators with others, one by one.
 #[inline(always)]
-pub(crate) fn merge_all<T: Element, F: Fold<T>>(
+pub(crate) fn merge_all<T: Element, F: Accumulate<T>>(
     fold: F,
     (firsts, seconds): (&mut [F::First], &mut [F::Second]),
     (other_firsts, other_seconds): (&[F::First], &[F::Second]),
@@ -116,7 +116,7 @@ pub(crate) fn merge_all<T: Element, F: Fold<T>>(
 /// Reduces the middle one of three axes of accumulators: `outer * len * inner` of them become
 /// `outer * inner`, which then come first. `spare` has as many accumulators.
 #[inline(always)]
-pub(crate) fn fold_axis<T: Element, F: Fold<T>>(
+pub(crate) fn fold_axis<T: Element, F: Accumulate<T>>(
     fold: F,
     (firsts, seconds): (&mut [F::First], &mut [F::Second]),
     (spare, spare_2): (&mut [F::First], &mut [F::Second]),
@@ -168,7 +168,7 @@ pub(crate) const LEFT: usize = 4;
 
 /// Merges each `LEN` neighbours.
 #[inline(always)]
-fn fold_short<T: Element, F: Fold<T>, const LEN: usize>(
+fn fold_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
     (firsts, seconds): (&[F::First], &[F::Second]),
     (to, to_2): (&mut [F::First], &mut [F::Second]),
@@ -187,7 +187,7 @@ fn fold_short<T: Element, F: Fold<T>, const LEN: usize>(
 
 /// Merges a few accumulators: the later half with the earlier one, until one is left.
 #[inline(always)]
-fn merged_by_halves<T: Element, F: Fold<T>, const LEN: usize>(
+fn merged_by_halves<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
     mut all: [F::First; LEN],
     mut all_2: [F::Second; LEN],
@@ -207,7 +207,7 @@ fn merged_by_halves<T: Element, F: Fold<T>, const LEN: usize>(
 /// Reduces rows of at most [`MOST_STEPPED`] elements that lie side by side, one for each of the
 /// accumulators `to`.
 #[inline(always)]
-pub(crate) fn step_rows<T: Element, F: Fold<T>>(
+pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     elements: &[T],
     len: usize,
@@ -224,13 +224,16 @@ pub(crate) fn step_rows<T: Element, F: Fold<T>>(
 /// Reduces rows of `len` elements that lie side by side, one for each of the accumulators `to`.
 /// `spare` has [`LEFT`] accumulators for each row.
 #[inline(always)]
-pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
+pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     elements: &[T],
     len: usize,
     to: (&mut [F::First], &mut [F::Second]),
     spare: (&mut [F::First], &mut [F::Second]),
 ) {
+    if F::IN_VECTORS || F::IS_RARE {
+        return rows_in_turn(fold, elements, len, to);
+    }
     match len {
         0..=MOST_STEPPED => {
             // SAFETY: these loops write accumulators.
@@ -252,10 +255,26 @@ pub(crate) fn reduce_rows<T: Element, F: Fold<T>>(
     }
 }
 
+/// Reduces rows as [`reduce_rows`] does, one after the other: for folds that have loops in vectors wherever
+/// speed counts, or are rare. More loops would take long to compile.
+#[inline(always)]
+fn rows_in_turn<T: Element, F: Accumulate<T>>(
+    fold: F,
+    elements: &[T],
+    len: usize,
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
+) {
+    let few = len <= MOST_SHORT || size_of::<F::First>() == 8 && len >= 16;
+    for (row, (to, to_2)) in elements.chunks_exact(len.max(1)).zip(to.iter_mut().zip(to_2)) {
+        (*to, *to_2) =
+            if few { reduce_by::<T, F, 8>(fold, row) } else { reduce_by::<T, F, 16>(fold, row) };
+    }
+}
+
 /// Reduces rows of 16 elements and more: each to 16 accumulators (8 of 64 bits), those to [`LEFT`],
 /// then these of all rows.
 #[inline(always)]
-fn longer_rows<T: Element, F: Fold<T>>(
+fn longer_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     elements: &[T],
     len: usize,
@@ -281,7 +300,7 @@ fn longer_rows<T: Element, F: Fold<T>>(
 /// Reduces rows of `LEN` elements, which are read as `LANES` elements: those of the next row are
 /// left out.
 #[inline(always)]
-fn padded_rows<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
+fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
     fold: F,
     elements: &[T],
     (to, to_2): (&mut [F::First], &mut [F::Second]),
@@ -309,7 +328,7 @@ fn padded_rows<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
 
 /// The accumulators of the first `LEN` elements, one for each; others are empty.
 #[inline(always)]
-fn first_lanes<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
+fn first_lanes<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
     fold: F,
     window: [T; LANES],
 ) -> ([F::First; LANES], [F::Second; LANES]) {
@@ -327,7 +346,7 @@ fn first_lanes<T: Element, F: Fold<T>, const LEN: usize, const LANES: usize>(
 /// Merges `LANES` accumulators until `KEPT` are left: the second half with the first one, again
 /// and again. The loops have known lengths; with others, accumulators would stay in memory.
 #[inline(always)]
-fn merged<T: Element, F: Fold<T>, const LANES: usize, const KEPT: usize>(
+fn merged<T: Element, F: Accumulate<T>, const LANES: usize, const KEPT: usize>(
     fold: F,
     mut lanes: [F::First; LANES],
     mut lanes_2: [F::Second; LANES],
@@ -364,14 +383,14 @@ pub(crate) const ROW_PARTS: usize = 16;
 
 /// Merges the results of parts of a long row by halves: the result of 2^n parts waits for that of as
 /// many that follow.
-pub(crate) struct Waiting<T: Element, F: Fold<T>> {
+pub(crate) struct Waiting<T: Element, F: Accumulate<T>> {
     fold: F,
     /// Bit `n` of the number of parts tells whether `results[n]` holds the result of 2^n of them.
     parts: usize,
     results: [(F::First, F::Second); usize::BITS as usize],
 }
 
-impl<T: Element, F: Fold<T>> Waiting<T, F> {
+impl<T: Element, F: Accumulate<T>> Waiting<T, F> {
     pub(crate) fn new(fold: F) -> Self {
         Self { fold, parts: 0, results: [fold.start(); usize::BITS as usize] }
     }
@@ -411,7 +430,10 @@ impl<T: Element, F: Fold<T>> Waiting<T, F> {
 
 /// Reduces a part of a long row.
 #[inline(always)]
-pub(crate) fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::First, F::Second) {
+pub(crate) fn reduce_part<T: Element, F: Accumulate<T>>(
+    fold: F,
+    part: &[T],
+) -> (F::First, F::Second) {
     match (size_of::<F::First>(), part.len() <= LONG_ROW) {
         (8, true) => reduce_by::<T, F, 8>(fold, part),
         (8, false) => reduce_by::<T, F, { ROW_LANES / 2 }>(fold, part),
@@ -422,7 +444,7 @@ pub(crate) fn reduce_part<T: Element, F: Fold<T>>(fold: F, part: &[T]) -> (F::Fi
 
 /// Reduces a row by `LANES` accumulators.
 #[inline(always)]
-fn reduce_by<T: Element, F: Fold<T>, const LANES: usize>(
+fn reduce_by<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
     row: &[T],
 ) -> (F::First, F::Second) {
@@ -433,7 +455,7 @@ fn reduce_by<T: Element, F: Fold<T>, const LANES: usize>(
 
 /// Reduces a row to `LANES` accumulators. Element `i` goes to the one with the number `i % LANES`.
 #[inline(always)]
-fn lanes_of<T: Element, F: Fold<T>, const LANES: usize>(
+fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
     row: &[T],
 ) -> ([F::First; LANES], [F::Second; LANES]) {
@@ -466,7 +488,7 @@ fn lanes_of<T: Element, F: Fold<T>, const LANES: usize>(
 /// Returns the extremum of a row with its first place: the extremum is found, and then searched
 /// for, which takes less than to carry places along. `LANES` extrema are kept side by side.
 #[inline(always)]
-pub(crate) fn first_place<T: Element, F: Fold<T>, const LANES: usize>(
+pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
     row: &[T],
 ) -> (F::First, F::Second) {
@@ -491,7 +513,7 @@ pub(crate) fn first_place<T: Element, F: Fold<T>, const LANES: usize>(
 
 /// Reduces each `LEN` neighbours.
 #[inline(always)]
-fn step_short<T: Element, F: Fold<T>, const LEN: usize>(
+fn step_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
     elements: &[T],
     (to, to_2): Rooms<'_, T, F>,

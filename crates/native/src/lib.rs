@@ -4,11 +4,11 @@
 //! The feature `ndarray` makes views of the arrays of that crate.
 //!
 //! ```
-//! use tilewright_native::{Serial, Sum, View, reduce};
+//! use tilewright_native::{Fold, Serial, View, reduce};
 //!
 //! let data: Vec<f32> = (0..24).map(|i| i as f32).collect();
 //! let view = View::row_major(&data, &[2, 3, 4])?;
-//! let sums = reduce(&view, &[0, 2], Sum, &Serial)?;
+//! let sums = reduce(&view, &[0, 2], Fold::Sum, &Serial)?;
 //! assert_eq!(sums.dims, [3]);
 //! assert_eq!(sums.data, [60.0, 92.0, 124.0]);
 //! # Ok::<(), tilewright_native::Error>(())
@@ -17,7 +17,7 @@
 //! **How.** Axes are sorted by how far apart their elements lie, and neighbours of one kind become
 //! one. The innermost axes are a *block* of some hundred to some thousand elements that lie side by
 //! side. Blocks are added element by element, vector by vector, over all reduced axes outside; only
-//! then are the axes reduced that lie within the block ([`Plan`]). Long rows with another reduced axis
+//! then are the axes reduced that lie within the block (`plan.rs`). Long rows with another reduced axis
 //! outside of them are reduced one by one, and their results are added. This is the plan of
 //! `tilewright-lower`'s kernels, for a machine with caches.
 //!
@@ -41,17 +41,16 @@ mod pages;
 mod pieces;
 mod plan;
 mod pool;
+mod reduce;
 mod run;
 mod tasks;
 mod vectors;
 mod view;
 
-pub use elements::{Element, Float, Number};
+pub use elements::{Element, Number};
 pub use error::Error;
-pub use folds::{
-    And, ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Mean, Min, Or, Product, Sum, SumAndSquares,
-};
-pub use plan::Plan;
+#[doc(hidden)]
+pub use level::at_each_level;
 pub use pool::{Pool, Serial, Threads};
-pub use run::{Array, reduce, reduce_into};
+pub use reduce::{Array, Extremum, Fold, Place, place, place_into, reduce, reduce_into};
 pub use view::View;

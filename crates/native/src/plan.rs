@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::axes::{Axes, Axis, Role};
 use crate::caches::last_cache;
 use crate::elements::Element;
-use crate::folds::Fold;
+use crate::folds::Accumulate;
 use crate::kernel::{LEFT, ROW_PART, TOGETHER};
 
 /// A block has at least this many elements and bytes, where so many lie side by side: shorter loops
@@ -47,7 +47,7 @@ const MOST_PIECES: usize = 64;
 /// Rows may be reduced before they are added. The plan follows from dims, strides, the type of the
 /// elements and the fold alone, but for `is_far`.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
     pub(crate) block: Axes,
     /// Whether a block is rows, each of which is reduced before it is added.
@@ -89,7 +89,7 @@ impl Cut {
 
 impl Plan {
     /// Plans the reduction of an array by a fold.
-    pub(crate) fn of<T: Element, F: Fold<T>>(axes: &Axes) -> Self {
+    pub(crate) fn of<T: Element, F: Accumulate<T>>(axes: &Axes) -> Self {
         let least_row = match size_of::<F::First>() {
             _ if !F::IN_VECTORS => None,
             ..4 => Some(LEAST_NARROW_ROW),

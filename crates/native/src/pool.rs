@@ -68,3 +68,29 @@ pub(crate) fn run_once(
     (0..count).for_each(once);
     if ended.load(Ordering::Acquire) == count { Ok(()) } else { Err(Error::Unfinished) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::{Pool, run_once};
+    use crate::error::Error;
+
+    /// A pool that catches panics.
+    struct Deaf;
+
+    impl Pool for Deaf {
+        fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+            for number in 0..count {
+                let _ = catch_unwind(AssertUnwindSafe(|| task(number)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_task_that_panics_is_told_of() {
+        assert_eq!(run_once(&Deaf, 5, &|_| ()), Ok(()));
+        let task = |number: usize| assert_ne!(number, 3);
+        assert_eq!(run_once(&Deaf, 5, &task), Err(Error::Unfinished));
+    }
+}

@@ -1,7 +1,7 @@
 //! Arrays of the crate `ndarray`.
 
 use ndarray::{Array3, ArrayView3, Axis, s};
-use tilewright_native::{Serial, Sum, View, reduce};
+use tilewright_native::{Fold, Serial, View, reduce};
 
 /// Sums of a view that is transposed, reversed and skips elements, as `ndarray` adds them.
 #[test]
@@ -10,7 +10,7 @@ fn views_of_any_strides() {
     let view: ArrayView3<'_, i32> = array.slice(s![..;-1, 1..;2, ..]);
     let view = view.permuted_axes([2, 0, 1]);
     for axis in 0..3 {
-        let sums = reduce(&View::from(view), &[axis], Sum, &Serial).expect("sums");
+        let sums = reduce(&View::from(view), &[axis], Fold::Sum, &Serial).expect("sums");
         let expected = view.sum_axis(Axis(axis as usize));
         assert_eq!(sums.dims, expected.shape());
         assert_eq!(sums.data, expected.iter().copied().collect::<Vec<_>>());
@@ -21,6 +21,6 @@ fn views_of_any_strides() {
 #[test]
 fn empty_views() {
     let array = Array3::<i32>::zeros((2, 0, 3));
-    let sums = reduce(&View::from(array.view()), &[1], Sum, &Serial).expect("zeros");
+    let sums = reduce(&View::from(array.view()), &[1], Fold::Sum, &Serial).expect("zeros");
     assert_eq!(sums.data, [0; 6]);
 }

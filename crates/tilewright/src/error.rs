@@ -7,7 +7,7 @@ use tilewright_interp::npz::NpzError;
 use tilewright_interp::{EvalError, InputError};
 use tilewright_ir::verify::Rejected;
 use tilewright_ir::{BuildError, Diagnostic};
-#[cfg(any(feature = "native-calls", feature = "simulate"))]
+#[cfg(any(feature = "native", feature = "simulate"))]
 use tilewright_lower::LowerError;
 use tilewright_proto::{ProtoError, TextProtoError};
 use tilewright_rewrite::OptimizeError;
@@ -177,7 +177,7 @@ pub enum Error {
         error: NpzError,
     },
     /// An instruction could not be lowered.
-    #[cfg(any(feature = "native-calls", feature = "simulate"))]
+    #[cfg(any(feature = "native", feature = "simulate"))]
     #[error(transparent)]
     Lower(#[from] LowerError),
     /// Two modules have different parameter or result shapes.

@@ -185,7 +185,7 @@ pub mod listing;
 pub mod lowering;
 mod mlir;
 mod module;
-#[cfg(feature = "native-calls")]
+#[cfg(feature = "native")]
 pub mod native;
 mod nudge;
 mod pipeline;
@@ -203,7 +203,7 @@ mod xspace;
 
 pub use tilewright_interp as interp;
 pub use tilewright_ir as ir;
-#[cfg(any(feature = "native-calls", feature = "simulate"))]
+#[cfg(any(feature = "native", feature = "simulate"))]
 pub use tilewright_lower as lower;
 pub use tilewright_proto as proto;
 pub use tilewright_rewrite as rewrite;

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use half::bf16;
 use ndarray::{ArrayViewD, IxDyn};
-use tilewright_native::{ArgMax32, Fold, Max, Pool, Serial, Sum, Threads, View, reduce};
+use tilewright_native::{Array, Error, Extremum, Fold, Pool, Serial, Threads, View, place, reduce};
 
 mod by_ndarray;
 
@@ -189,10 +189,14 @@ fn measure<T: Value>(task: &Task, threads: usize, out: &mut impl Write) -> Resul
     let view = ArrayViewD::from_shape(IxDyn(&task.dims), data)?;
     let view = view.permuted_axes(IxDyn(&task.order));
     let mine = View::new(data, 0, view.shape(), view.strides())?;
-    ours(task, &mine, "sum", Sum, threads, out)?;
-    ours(task, &mine, "maximum", Max, threads, out)?;
+    let axes: Vec<i64> = task.axes.iter().map(|&axis| axis as i64).collect();
+    for (name, fold) in [("sum", Fold::Sum), ("maximum", Fold::Max)] {
+        ours(task, name, |pool| reduce(black_box(&mine), &axes, fold, pool), threads, out)?;
+    }
     if task.axes.len() == 1 {
-        ours(task, &mine, "place", ArgMax32, threads, out)?;
+        let places =
+            |pool: &dyn Pool| place::<T, i32>(black_box(&mine), &axes, Extremum::Max, pool);
+        ours(task, "place", places, threads, out)?;
     }
     for (fold, greatest) in [("sum", false), ("maximum", true)] {
         let mut axes = task.axes.clone();
@@ -226,23 +230,21 @@ fn limit(
 }
 
 /// Times a reduction of this crate.
-fn ours<T: Value, F: Fold<T>>(
+fn ours<R>(
     task: &Task,
-    view: &View<'_, T>,
     name: &str,
-    fold: F,
+    reduce: impl Fn(&dyn Pool) -> Result<Array<R>, Error>,
     threads: usize,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let axes: Vec<i64> = task.axes.iter().map(|&axis| axis as i64).collect();
     let pools: &[(&str, &dyn Pool)] = match threads {
         1 => &[("native", &Serial)],
         _ => &[("native", &Waiting(threads)), ("started", &Threads(threads))],
     };
     for (who, pool) in pools {
-        reduce(view, &axes, fold, *pool)?;
+        reduce(*pool)?;
         let seconds = task.time(|| {
-            let _ = black_box(reduce(black_box(view), &axes, fold, *pool));
+            let _ = black_box(reduce(*pool));
         });
         writeln!(out, "{who}\t{name}\t{seconds:e}")?;
     }

@@ -36,7 +36,7 @@ impl Run<'_> {
     ) {
         let Memory { buffers, spare, accumulators, pending, results } = memory;
         match (step.action, &shape.from, &shape.to) {
-            (Action::Fold { reduction, first }, Some(to), _) if place.is_first(first) => {
+            (Action::Accumulate { reduction, first }, Some(to), _) if place.is_first(first) => {
                 let (Some(arg), Some(fold)) = (step.args.first(), &shape.fold) else { return };
                 let (a, level) = (buffers.value(arg.value, shape.len), self.level);
                 let (at, loops) = (to.offset(place), &to.loops);
@@ -60,7 +60,7 @@ impl Run<'_> {
             (Action::Products(products), Some(_), _) if place.is_first(products.first) => {
                 self.add_products(products, (step, shape), place, (memory, is_whole));
             }
-            (Action::Fold { .. } | Action::Products(_) | Action::Store { .. }, ..) => {}
+            (Action::Accumulate { .. } | Action::Products(_) | Action::Store { .. }, ..) => {}
             (Action::Input(input), Some(from), _) => {
                 buffers.elsewhere[step.out] = self.lies_in_input(input, from, place);
                 if !step.is_kept && shape.len >= LEAST_AHEAD {
@@ -238,8 +238,10 @@ impl Run<'_> {
                 let Some(loops) = &shape.repeated else { return };
                 on_level(level, Expand { a: all(0), loops, out });
             }
-            Action::Input(_) | Action::Fold { .. } | Action::Products(_) | Action::Store { .. } => {
-            }
+            Action::Input(_)
+            | Action::Accumulate { .. }
+            | Action::Products(_)
+            | Action::Store { .. } => {}
         }
     }
 

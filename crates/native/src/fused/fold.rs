@@ -8,7 +8,7 @@ use super::room::Room;
 use super::tile::Expand;
 use super::total::Total;
 use super::walk::{Loops, Place, compact};
-use crate::folds::{Fold, Max, Min, Product, Sum};
+use crate::folds::{Accumulate, Max, Min, Product, Sum};
 use crate::kernel::{
     LONG_ROW, ROW_PART, Rows, Waiting, add_rows, fold_axis, reduce_part, reduce_rows,
 };
@@ -157,7 +157,7 @@ impl<R: Real> FoldTile<'_, R> {
     }
 
     #[inline(always)]
-    fn fold(self, fold: impl Fold<R, First = R, Second = ()>) {
+    fn fold(self, fold: impl Accumulate<R, First = R, Second = ()>) {
         let Self { a, shape, kind, at, loops, to, spare, level } = self;
         let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
         let [first, second] = [first, second].map(|room| room.first_mut(a.len()));
@@ -236,7 +236,7 @@ fn squared_deviations_from_row<R: Real>(a: &[R], means: &[R], to: &mut [R]) {
 
 /// Reduces a tile along some axes, into the first elements of `to`.
 #[inline(always)]
-fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
+fn reduce_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
     level: Level,
     a: &[R],
@@ -284,7 +284,7 @@ fn reduce_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
 
 /// Reduces rows of `len` elements, one for each of `to`.
 #[inline(always)]
-fn reduce_rows_of_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
+fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
     level: Level,
     (a, len): (&[R], usize),
@@ -312,7 +312,7 @@ fn reduce_rows_of_tile<R: Real, F: Fold<R, First = R, Second = ()>>(
 
 /// Adds blocks up, each of which has an element for each of `to`.
 #[inline(always)]
-fn reduce_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
+fn reduce_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
     level: Level,
     blocks: &[R],
@@ -336,7 +336,7 @@ fn reduce_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
 
 /// Adds blocks, each of which has an element for each of `to`.
 #[inline(always)]
-pub(super) fn add_blocks<R: Real, F: Fold<R, First = R, Second = ()>>(
+pub(super) fn add_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
     level: Level,
     blocks: &[R],

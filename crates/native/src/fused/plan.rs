@@ -232,7 +232,7 @@ impl Plan {
                         step.args.iter().all(|arg| is_kept.get(arg.value) == Some(&true))
                     }
                     Action::Chain(_)
-                    | Action::Fold { .. }
+                    | Action::Accumulate { .. }
                     | Action::Products(_)
                     | Action::Store { .. } => false,
                 };

@@ -19,7 +19,7 @@ pub(super) struct Products {
     pub(super) reduction: usize,
     /// The reduction that adds up `x r`.
     pub(super) beside: Option<usize>,
-    /// See [`Action::Fold`].
+    /// See [`Action::Accumulate`].
     pub(super) first: u64,
     /// The argument that the second factor is made of; the first factor is made of argument 0.
     pub(super) second: u8,
@@ -93,7 +93,7 @@ fn factors_of(plan: &Plan, makers: &Makers, uses: &[usize], step: &Step) -> Opti
 
 /// The reduction of a step that adds up a value, and the value.
 fn added_up(plan: &Plan, step: &Step) -> Option<(usize, usize)> {
-    let Action::Fold { reduction, .. } = step.action else { return None };
+    let Action::Accumulate { reduction, .. } = step.action else { return None };
     let layout = plan.layouts.get(reduction).and_then(Option::as_ref)?;
     let is_sum = layout.reduction == Reduction::Sum;
     is_sum.then_some((reduction, step.args.first()?.value))
@@ -122,7 +122,7 @@ fn beside(
 ) -> Option<Beside> {
     let (own, _) = added_up(plan, step)?;
     let first = |step: &Step| match step.action {
-        Action::Fold { first, .. } => Some(first),
+        Action::Accumulate { first, .. } => Some(first),
         _ => None,
     };
     let is_sink = |reduction: usize| plan.layouts[reduction].as_ref().map(|layout| layout.is_sink);
@@ -151,7 +151,7 @@ fn beside(
 
 /// The step that adds up the products of two factors, and a sum beside.
 fn products(step: &Step, factors: &[Factor; 2], beside: Option<&Beside>) -> Option<Step> {
-    let Action::Fold { reduction, first } = step.action else { return None };
+    let Action::Accumulate { reduction, first } = step.action else { return None };
     let (x, y) = match beside {
         Some(Beside { factor: 1, .. }) => (&factors[1], &factors[0]),
         _ => (&factors[0], &factors[1]),

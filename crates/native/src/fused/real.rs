@@ -4,14 +4,14 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use half::{bf16, f16};
 
-use crate::elements::Float;
+use crate::elements::Number;
 use crate::vectors::CHAINED;
 #[cfg(doc)]
 use crate::vectors::Form;
 
 /// A float that programs compute in: `f32`, or `f64` where an array of `f64` takes part.
 pub(crate) trait Real:
-    Float<Wide = Self, Rank = Self>
+    Number<Wide = Self, Rank = Self>
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>

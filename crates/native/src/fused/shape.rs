@@ -99,7 +99,7 @@ impl Shape {
                 shape.from = layout.map(|layout| Reach::results(plan, layout, place, step.set));
                 step.stored
             }
-            Action::Fold { reduction, .. } | Action::Products(Products { reduction, .. }) => {
+            Action::Accumulate { reduction, .. } | Action::Products(Products { reduction, .. }) => {
                 let reduced = plan.space.reduced(reduction);
                 let layout = plan.layouts.get(reduction).and_then(Option::as_ref);
                 let set = step.set & !reduced;

@@ -125,7 +125,7 @@ pub(super) enum Action {
     /// Repeats a value that varies along fewer axes.
     Expand(u64),
     /// Adds a tile to a reduction, if it is the first one along the axes `first`.
-    Fold {
+    Accumulate {
         reduction: usize,
         first: u64,
     },
@@ -281,7 +281,7 @@ impl Maker<'_> {
                 if !is_sink {
                     self.pass.ends.push(reduction);
                 }
-                (Action::Fold { reduction, first: among & !axes }, of, axes)
+                (Action::Accumulate { reduction, first: among & !axes }, of, axes)
             }
             Root::Output(output, of) => {
                 let axes = space.output_axes(output);

@@ -4,7 +4,7 @@ use super::fold::MOST_ROWS;
 use super::program::Reduction;
 use super::real::Real;
 use super::walk::Loops;
-use crate::folds::{Fold, Max, Min};
+use crate::folds::{Accumulate, Max, Min};
 
 /// Accumulators of a reduction, one for each element of its result, in `f64`.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ trait Merged {
     fn merged(self, a: f64, b: f64) -> f64;
 }
 
-impl<F: Fold<f64, First = f64, Second = ()>> Merged for F {
+impl<F: Accumulate<f64, First = f64, Second = ()>> Merged for F {
     #[inline(always)]
     fn merged(self, mut a: f64, b: f64) -> f64 {
         self.merge(&mut a, &mut (), (b, ()));

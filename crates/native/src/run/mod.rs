@@ -8,13 +8,13 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::accumulators::Accumulators;
-use crate::axes::{Axes, Axis, Reduced, Role, axes_of};
+use crate::axes::{Axes, Axis, Reduced, Role};
 use crate::elements::Element;
 use crate::error::Error;
-use crate::folds::Fold;
+use crate::folds::{Accumulate, MOST_PLACES};
 use crate::kernel::{Rows, TOGETHER};
 use crate::level::{Level, on_level};
-use crate::pages::{empty, prefer_huge};
+use crate::pages::prefer_huge;
 use crate::pieces::Pieces;
 use crate::plan::Plan;
 use crate::pool::{Pool, run_once};
@@ -22,72 +22,8 @@ use crate::tasks::{Add, Finish, FoldAxis, Merge};
 use crate::vectors;
 use crate::view::View;
 
-/// An array, row major.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Array<T> {
-    /// The sizes of the dims.
-    pub dims: Vec<usize>,
-    /// The elements.
-    pub data: Vec<T>,
-}
-
-/// Reduces an array along some of its axes; negative ones count from the last. Each element of the
-/// result is what `fold` makes of all elements that differ only in these axes.
-///
-/// # Errors
-/// If an axis is out of range or repeated, an extremum of no elements is asked for, a size
-/// overflows, or the pool caught the panic of a task.
-pub fn reduce<T: Element, F: Fold<T>>(
-    view: &View<'_, T>,
-    axes: &[i64],
-    fold: F,
-    pool: &dyn Pool,
-) -> Result<Array<F::Output>, Error> {
-    let reduced = axes_of(view.dims(), view.strides(), axes)?;
-    let results = count_of(&reduced)?;
-    let mut data: Vec<MaybeUninit<F::Output>> = empty(results)?;
-    // SAFETY: `MaybeUninit` needs no initial value, and the capacity is `results`.
-    unsafe { data.set_len(results) };
-    write_all(view, &reduced, fold, &mut data, pool)?;
-    let mut data = std::mem::ManuallyDrop::new(data);
-    // SAFETY: `write_all` wrote every result; the vector's parts are its own.
-    let data = unsafe {
-        Vec::from_raw_parts(data.as_mut_ptr().cast::<F::Output>(), data.len(), data.capacity())
-    };
-    Ok(Array { dims: reduced.dims, data })
-}
-
-/// Reduces an array as [`reduce`] does, and writes the results to `out`, row major.
-///
-/// # Errors
-/// As [`reduce`], and if `out` has another length than there are results. After an error, `out` may
-/// have some of the results.
-pub fn reduce_into<T: Element, F: Fold<T>>(
-    view: &View<'_, T>,
-    axes: &[i64],
-    fold: F,
-    out: &mut [F::Output],
-    pool: &dyn Pool,
-) -> Result<(), Error> {
-    let reduced = axes_of(view.dims(), view.strides(), axes)?;
-    let results = count_of(&reduced)?;
-    if out.len() != results {
-        return Err(Error::OutputOfOtherLength { given: out.len(), results });
-    }
-    // SAFETY: a slice of values is one of values that may be missing, of the same length and
-    // lifetime; `write_all` puts nothing but values there.
-    let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), results) };
-    write_all(view, &reduced, fold, out, pool)
-}
-
-/// The number of results.
-fn count_of(reduced: &Reduced) -> Result<usize, Error> {
-    let results = reduced.dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-    results.ok_or(Error::TooLarge)
-}
-
 /// Writes every result to `out`, whose length is their number.
-fn write_all<T: Element, F: Fold<T>>(
+pub(crate) fn write_all<T: Element, F: Accumulate<T>>(
     view: &View<'_, T>,
     reduced: &Reduced,
     fold: F,
@@ -102,11 +38,11 @@ fn write_all<T: Element, F: Fold<T>>(
     }
     if reduced.count == 0 {
         let (first, second) = fold.start();
-        out.fill(MaybeUninit::new(fold.finish(first, second, 0)));
+        out.fill(MaybeUninit::new(fold.finish(first, second)));
         return Ok(());
     }
-    if F::PLACES && reduced.count > F::MOST_PLACES {
-        return Err(Error::TooManyPlaces(reduced.count));
+    if F::PLACES && reduced.count > MOST_PLACES {
+        return Err(Error::TooManyPlaces { count: reduced.count, most: MOST_PLACES });
     }
     prefer_huge(out.as_mut_ptr().cast(), size_of_val(out));
     let plan = Plan::of::<T, F>(&reduced.axes);
@@ -115,12 +51,12 @@ fn write_all<T: Element, F: Fold<T>>(
         plan: &plan,
         fold,
         origin: view.origin(),
-        count: reduced.count,
         results: Results { start: out.as_mut_ptr().cast(), len: out.len() },
         level,
         rows: vectors::rows_of::<T, F>(level),
         blocks: vectors::blocks_of::<T, F>(level),
     };
+    debug_assert!(run.knows_its_vectors(), "the fold says which loops it has");
     // The units of a plan write every result, and all ended if this is no error.
     run.all(pool)
 }
@@ -134,14 +70,13 @@ struct Results<O> {
 
 /// A reduction under way.
 #[derive(Clone, Copy)]
-struct Run<'a, T, F: Fold<T>>
+struct Run<'a, T, F: Accumulate<T>>
 where
     T: Element,
 {
     plan: &'a Plan,
     fold: F,
     origin: *const T,
-    count: usize,
     results: Results<F::Output>,
     level: Level,
     /// The loops over rows and over blocks that are written in vectors.
@@ -151,9 +86,16 @@ where
 
 // SAFETY: the elements are only read, and shared by a view that outlives the run; units of a plan
 // write distinct results.
-unsafe impl<T: Element, F: Fold<T>> Sync for Run<'_, T, F> {}
+unsafe impl<T: Element, F: Accumulate<T>> Sync for Run<'_, T, F> {}
 
-impl<T: Element, F: Fold<T>> Run<'_, T, F> {
+impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
+    /// Whether there are loops in vectors just where the fold says so: others must become vectors.
+    fn knows_its_vectors(&self) -> bool {
+        self.level == Level::Base
+            || self.rows.is_some() == F::IN_VECTORS
+                && self.blocks.is_some() == Add::<T, F>::IN_VECTORS
+    }
+
     fn all(&self, pool: &dyn Pool) -> Result<(), Error> {
         let plan = self.plan;
         if plan.pieces == 1 {
@@ -440,7 +382,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
                     let to = self.results.start.add(start).cast::<MaybeUninit<F::Output>>();
                     std::slice::from_raw_parts_mut(to, len)
                 };
-                on_level(self.level, Finish { fold: self.fold, from, count: self.count, to });
+                on_level(self.level, Finish { fold: self.fold, from, to });
                 continue;
             }
             for i in 0..len {
@@ -463,7 +405,7 @@ impl<T: Element, F: Fold<T>> Run<'_, T, F> {
     /// Writes one result.
     fn write_one(&self, to: usize, first: F::First, second: F::Second) {
         debug_assert!(to < self.results.len, "a result within the array");
-        let value = self.fold.finish(first, second, self.count);
+        let value = self.fold.finish(first, second);
         // SAFETY: indices of kept axes times their distances in the result are below the number of
         // results, and no two units write the same one.
         unsafe { self.results.start.add(to).write(value) };

@@ -7,7 +7,7 @@ use super::{Run, kept_apart};
 use crate::accumulators::Accumulators;
 use crate::axes::Axis;
 use crate::elements::Element;
-use crate::folds::{Fold, Part};
+use crate::folds::{Accumulate, Part};
 use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Waiting};
 use crate::level::on_level;
 use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
@@ -15,7 +15,7 @@ use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
 /// Fewer elements than this are no part of a row of their own.
 const SHORT_REST: usize = ROW_PART / 2;
 
-impl<T: Element, F: Fold<T>> Run<'_, T, F> {
+impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     /// Reduces a unit of short rows.
     pub(super) fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         let &[row, rows] = self.plan.block.as_slice() else { return };

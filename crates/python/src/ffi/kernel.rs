@@ -1,10 +1,8 @@
 //! The reduction that a call asks for.
-//!
-//! There are the kernels that the pass `native-calls` has prices for: each takes its time to compile.
 
 use half::{bf16, f16};
-use tilewright::ir::NativeFold::{self, And, ArgMax, ArgMin, Max, Min, Or, Sum};
-use tilewright_native::{self as native, Pool, View, reduce_into};
+use tilewright::ir::NativeFold;
+use tilewright_native::{self as native, Extremum, Fold, Pool, View, place_into, reduce_into};
 
 use super::Refusal;
 use super::abi::data_type::{BF16, F16, F32, F64, PRED, S32, S64, U8};
@@ -13,44 +11,43 @@ use super::frame::{Call, Element, unknown_type};
 /// Reduces the array of a call.
 ///
 /// # Errors
-/// If there is no kernel for the fold of the array's elements, buffers lie where they cannot, an
-/// extremum of no elements is asked for, or a task panicked.
+/// If elements of the array's type have no such fold, buffers lie where they cannot, an extremum of no
+/// elements is asked for, or a task panicked.
 pub(crate) fn run(call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
-    match (call.array.data_type, call.fold) {
-        (F32, Sum) => values::<f32>(call, native::Sum, pool),
-        (F32, Max) => values::<f32>(call, native::Max, pool),
-        (F32, Min) => values::<f32>(call, native::Min, pool),
-        (F32, ArgMax) => places::<f32>(call, native::ArgMax, native::ArgMax32, pool),
-        (F32, ArgMin) => places::<f32>(call, native::ArgMin, native::ArgMin32, pool),
-        (F64, Sum) => values::<f64>(call, native::Sum, pool),
-        (F16, Sum) => values::<f16>(call, native::Sum, pool),
-        (BF16, Sum) => values::<bf16>(call, native::Sum, pool),
-        (BF16, Max) => values::<bf16>(call, native::Max, pool),
-        (BF16, Min) => values::<bf16>(call, native::Min, pool),
-        (S32, Sum) => values::<i32>(call, native::Sum, pool),
-        (S32, Max) => values::<i32>(call, native::Max, pool),
-        (S32, Min) => values::<i32>(call, native::Min, pool),
-        (S32, ArgMax) => places::<i32>(call, native::ArgMax, native::ArgMax32, pool),
-        (S32, ArgMin) => places::<i32>(call, native::ArgMin, native::ArgMin32, pool),
-        (U8, Max) => values::<u8>(call, native::Max, pool),
-        (U8, Min) => values::<u8>(call, native::Min, pool),
-        (PRED, And | Or) => truths(call, pool),
-        (PRED | F32 | F64 | F16 | BF16 | S32 | U8, fold) => {
-            Err(no_kernel(call.array.data_type, fold))
-        }
-        (other, _) => Err(unknown_type(other)),
+    match call.array.data_type {
+        F32 => of_numbers::<f32>(call, pool),
+        F64 => of_numbers::<f64>(call, pool),
+        F16 => of_numbers::<f16>(call, pool),
+        BF16 => of_numbers::<bf16>(call, pool),
+        S32 => of_numbers::<i32>(call, pool),
+        U8 => of_numbers::<u8>(call, pool),
+        PRED => truths(call, pool),
+        other => Err(unknown_type(other)),
     }
 }
 
-fn no_kernel(data_type: i32, fold: NativeFold) -> Refusal {
-    let name = fold.name();
-    Refusal::invalid(format!("elements of type {data_type} of XLA are not reduced by `{name}`"))
+fn no_kernel(call: &Call<'_>) -> Refusal {
+    let (name, of) = (call.fold.name(), call.array.data_type);
+    Refusal::invalid(format!("elements of type {of} of XLA are not reduced by `{name}`"))
+}
+
+/// Reduces numbers.
+fn of_numbers<T: native::Number + Element>(call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
+    match call.fold {
+        NativeFold::Sum => values::<T>(call, Fold::Sum, pool),
+        NativeFold::Product => values::<T>(call, Fold::Product, pool),
+        NativeFold::Max => values::<T>(call, Fold::Max, pool),
+        NativeFold::Min => values::<T>(call, Fold::Min, pool),
+        NativeFold::ArgMax => places::<T>(call, Extremum::Max, pool),
+        NativeFold::ArgMin => places::<T>(call, Extremum::Min, pool),
+        NativeFold::And | NativeFold::Or => Err(no_kernel(&call)),
+    }
 }
 
 /// Writes the reduced values.
 fn values<T: native::Element + Element>(
     mut call: Call<'_>,
-    fold: impl native::Fold<T, Output = T>,
+    fold: Fold,
     pool: &dyn Pool,
 ) -> Result<(), Refusal> {
     let view = View::row_major(call.array::<T>()?, &call.array.dims)?;
@@ -58,29 +55,29 @@ fn values<T: native::Element + Element>(
 }
 
 /// Writes places, in 32 or 64 bits.
-fn places<T: native::Element + Element>(
+fn places<T: native::Number + Element>(
     mut call: Call<'_>,
-    fold: impl native::Fold<T, Output = i64>,
-    fold_32: impl native::Fold<T, Output = i32>,
+    of: Extremum,
     pool: &dyn Pool,
 ) -> Result<(), Refusal> {
     let view = View::row_major(call.array::<T>()?, &call.array.dims)?;
     if call.result.data_type == S64 {
-        return Ok(reduce_into(&view, call.axes, fold, call.result()?, pool)?);
+        return Ok(place_into::<T, i64>(&view, call.axes, of, call.result()?, pool)?);
     }
-    Ok(reduce_into(&view, call.axes, fold_32, call.result()?, pool)?)
+    Ok(place_into::<T, i32>(&view, call.axes, of, call.result()?, pool)?)
 }
 
 /// Reduces truth values as bytes: not every byte is a `bool`, and XLA's are 0 and 1.
 fn truths(mut call: Call<'_>, pool: &dyn Pool) -> Result<(), Refusal> {
-    let is_and = call.fold == And;
+    let fold = match call.fold {
+        NativeFold::And => Fold::Min,
+        NativeFold::Or => Fold::Max,
+        _ => return Err(no_kernel(&call)),
+    };
     if call.array::<u8>()?.is_empty() {
         // `and` of no elements is true, `or` of none is false.
-        call.result::<u8>()?.fill(u8::from(is_and));
-        Ok(())
-    } else if is_and {
-        values::<u8>(call, native::Min, pool)
-    } else {
-        values::<u8>(call, native::Max, pool)
+        call.result::<u8>()?.fill(u8::from(fold == Fold::Min));
+        return Ok(());
     }
+    values::<u8>(call, fold, pool)
 }

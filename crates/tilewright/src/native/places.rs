@@ -3,7 +3,7 @@
 use tilewright_ir::{
     ArrayLiteral, Data, ElementType, InstId, Literal, NativeCall, NativeFold, Verified,
 };
-use tilewright_native::{ArgMax, ArgMin, Array, Error, Number, Pool, View, reduce};
+use tilewright_native::{Error, Extremum, Number, Pool, View, place};
 use tilewright_rewrite::backend::native_calls::places_of;
 
 /// Returns the kernel for a reduce of pairs that is computed here.
@@ -70,11 +70,11 @@ impl Search<'_> {
     fn places<T: Number>(&self, data: &[T]) -> Result<Vec<i64>, Error> {
         let (dims, axes) = (self.dims(), &self.call.axes);
         let view = View::row_major(data, &dims)?;
-        let found = match self.call.fold {
-            NativeFold::ArgMin => reduce(&view, axes, ArgMin, self.pool),
-            _ => reduce(&view, axes, ArgMax, self.pool),
+        let of = match self.call.fold {
+            NativeFold::ArgMin => Extremum::Min,
+            _ => Extremum::Max,
         };
-        found.map(|Array { data, .. }| data)
+        Ok(place(&view, axes, of, self.pool)?.data)
     }
 
     /// The elements at places along the axis.

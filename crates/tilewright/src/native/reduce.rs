@@ -3,9 +3,20 @@
 use tilewright_interp::Elementwise;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, InstId, Literal, Op, Opcode, Verified};
-use tilewright_native::{
-    And, Array, Element, Error, Fold, Max, Min, Number, Or, Pool, Product, Sum, View, reduce,
-};
+use tilewright_native::{Element, Error, Fold, Pool, View, reduce};
+
+/// Returns the fold that joins elements by an op.
+fn fold_of(opcode: Opcode) -> Option<Fold> {
+    match opcode {
+        Opcode::Add => Some(Fold::Sum),
+        Opcode::Multiply => Some(Fold::Product),
+        Opcode::Maximum => Some(Fold::Max),
+        Opcode::Minimum => Some(Fold::Min),
+        Opcode::And => Some(Fold::And),
+        Opcode::Or => Some(Fold::Or),
+        _ => None,
+    }
+}
 
 /// Returns the monoid of a reduce that is computed here.
 pub(super) fn monoid(module: &Verified, id: InstId) -> Option<Monoid> {
@@ -24,10 +35,9 @@ pub(super) fn monoid(module: &Verified, id: InstId) -> Option<Monoid> {
             | ElementType::U32
             | ElementType::U64
     );
-    let is_known = match monoid.opcode {
-        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum => is_whole,
-        Opcode::And | Opcode::Or => shape.element_type == ElementType::Pred,
-        _ => false,
+    let is_known = match fold_of(monoid.opcode)? {
+        Fold::Sum | Fold::Product | Fold::Max | Fold::Min => is_whole,
+        Fold::And | Fold::Or => shape.element_type == ElementType::Pred,
     };
     // The extremum of nothing is the init.
     (is_known && !shape.dims().contains(&0)).then_some(monoid)
@@ -48,18 +58,18 @@ pub(super) fn reduced(
     let (array, init) = both.ok_or("an operand of a reduce is no array")?;
     let dims: Vec<usize> =
         array.dims().iter().filter_map(|&dim| usize::try_from(dim).ok()).collect();
-    let call = Call { dims: &dims, axes: &attrs.dimensions, opcode: monoid.opcode, pool };
+    let fold = fold_of(monoid.opcode).ok_or("a reduce without a fold")?;
+    let call = Call { dims: &dims, axes: &attrs.dimensions, fold, pool };
     let data = match array.data() {
-        Data::S8(data) => call.numbers(data).map(Data::S8),
-        Data::S16(data) => call.numbers(data).map(Data::S16),
-        Data::S32(data) => call.numbers(data).map(Data::S32),
-        Data::S64(data) => call.numbers(data).map(Data::S64),
-        Data::U8(data) => call.numbers(data).map(Data::U8),
-        Data::U16(data) => call.numbers(data).map(Data::U16),
-        Data::U32(data) => call.numbers(data).map(Data::U32),
-        Data::U64(data) => call.numbers(data).map(Data::U64),
-        Data::Pred(data) if monoid.opcode == Opcode::And => call.run(data, And).map(Data::Pred),
-        Data::Pred(data) => call.run(data, Or).map(Data::Pred),
+        Data::S8(data) => call.run(data).map(Data::S8),
+        Data::S16(data) => call.run(data).map(Data::S16),
+        Data::S32(data) => call.run(data).map(Data::S32),
+        Data::S64(data) => call.run(data).map(Data::S64),
+        Data::U8(data) => call.run(data).map(Data::U8),
+        Data::U16(data) => call.run(data).map(Data::U16),
+        Data::U32(data) => call.run(data).map(Data::U32),
+        Data::U64(data) => call.run(data).map(Data::U64),
+        Data::Pred(data) => call.run(data).map(Data::Pred),
         _ => return Err("a reduce of another type".to_owned()),
     };
     let data = data.map_err(|error| error.to_string())?;
@@ -86,22 +96,13 @@ fn combined(monoid: Monoid, data: Data, init: &ArrayLiteral) -> Option<Data> {
 struct Call<'a> {
     dims: &'a [usize],
     axes: &'a [i64],
-    opcode: Opcode,
+    fold: Fold,
     pool: &'a dyn Pool,
 }
 
 impl Call<'_> {
-    fn numbers<T: Number>(&self, data: &[T]) -> Result<Vec<T>, Error> {
-        match self.opcode {
-            Opcode::Add => self.run(data, Sum),
-            Opcode::Multiply => self.run(data, Product),
-            Opcode::Maximum => self.run(data, Max),
-            _ => self.run(data, Min),
-        }
-    }
-
-    fn run<T: Element, F: Fold<T>>(&self, data: &[T], fold: F) -> Result<Vec<F::Output>, Error> {
+    fn run<T: Element>(&self, data: &[T]) -> Result<Vec<T>, Error> {
         let view = View::row_major(data, self.dims)?;
-        reduce(&view, self.axes, fold, self.pool).map(|Array { data, .. }| data)
+        Ok(reduce(&view, self.axes, self.fold, self.pool)?.data)
     }
 }

@@ -36,7 +36,7 @@ use terms::deviations;
 
 use super::arch;
 use crate::elements::Element;
-use crate::folds::{ArgMax, ArgMax32, ArgMin, ArgMin32, Fold, Max, Min, Sum};
+use crate::folds::{Accumulate, ArgMax, ArgMin, Max, Min, Sum};
 use crate::vectors::{Blocks, Chains, Deviations, Products, Rows};
 
 /// Calls a macro with each type and its folds.
@@ -95,13 +95,13 @@ pub(in crate::vectors) fn chains_of<T: Element>() -> Option<Chains<T>> {
 }
 
 /// Returns the function that adds blocks by a fold, if there is one.
-pub(in crate::vectors) fn blocks_of<T: Element, F: Fold<T>>() -> Option<Blocks<T, F::First>> {
+pub(in crate::vectors) fn blocks_of<T: Element, F: Accumulate<T>>() -> Option<Blocks<T, F::First>> {
     blocks_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
 }
 
 /// Returns the function that reduces rows by a fold, if there is one.
-pub(in crate::vectors) fn rows_of<T: Element, F: Fold<T>>() -> Option<Rows<T, F::First, F::Second>>
-{
+pub(in crate::vectors) fn rows_of<T: Element, F: Accumulate<T>>()
+-> Option<Rows<T, F::First, F::Second>> {
     rows_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
 }
 
@@ -112,11 +112,11 @@ fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! blocks {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             if element == TypeId::of::<$type>() {
-                found!(fold, Sum, add::<$sum>, Blocks<$type, <Sum as Fold<$type>>::First>);
+                found!(fold, Sum, add::<$sum>, Blocks<$type, <Sum as Accumulate<$type>>::First>);
                 // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
                 if size_of::<$type>() > 2 {
-                    found!(fold, Max, add::<$max>, Blocks<$type, <Max as Fold<$type>>::First>);
-                    found!(fold, Min, add::<$min>, Blocks<$type, <Min as Fold<$type>>::First>);
+                    found!(fold, Max, add::<$max>, Blocks<$type, <Max as Accumulate<$type>>::First>);
+                    found!(fold, Min, add::<$min>, Blocks<$type, <Min as Accumulate<$type>>::First>);
                 }
                 return None;
             }
@@ -131,13 +131,11 @@ fn rows_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! rows {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             if element == TypeId::of::<$type>() {
-                found!(fold, Sum, values::<$sum>, Rows<$type, <Sum as Fold<$type>>::First, ()>);
-                found!(fold, Max, values::<$max>, Rows<$type, <Max as Fold<$type>>::First, ()>);
-                found!(fold, Min, values::<$min>, Rows<$type, <Min as Fold<$type>>::First, ()>);
+                found!(fold, Sum, values::<$sum>, Rows<$type, <Sum as Accumulate<$type>>::First, ()>);
+                found!(fold, Max, values::<$max>, Rows<$type, <Max as Accumulate<$type>>::First, ()>);
+                found!(fold, Min, values::<$min>, Rows<$type, <Min as Accumulate<$type>>::First, ()>);
                 found!(fold, ArgMax, places::<$max>, Rows<$type, $type, u32>);
                 found!(fold, ArgMin, places::<$min>, Rows<$type, $type, u32>);
-                found!(fold, ArgMax32, places::<$max>, Rows<$type, $type, u32>);
-                found!(fold, ArgMin32, places::<$min>, Rows<$type, $type, u32>);
                 return None;
             }
         };
