@@ -1,21 +1,53 @@
-//! Shows what the default pipeline does with every model fixture, as a text to read.
-//!
-//! A snapshot holds what the fixture is, the modelled costs before and after,
-//! what was done in the optimiser's own words, and the rewritten entry.
+//! Shows what the default pipeline does with models, as texts to read: of all of them which passes fire, and
+//! of a few what the fixture is, the modelled costs before and after, what was done in the optimiser's own
+//! words, and the rewritten entry.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tilewright::rewrite::{Cost, Report, Verdict};
+use tilewright::rewrite::{Cost, Report, Verdict, registry};
 use tilewright::text::{Form, PrintOptions};
 use tilewright::{Options, Target, Verified, optimize};
 
 #[test]
-fn every_model_as_it_is_rewritten() {
+fn models_as_they_are_rewritten() {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::glob!("../../fixtures/models", "*.hlo", |path| {
-            insta::assert_snapshot!(review(path));
-        });
+        insta::glob!(
+            "../../fixtures/models",
+            "{batch_norm_vjp,ghost_batch_norm_inner,group_norm_bf16,group_norm_nchw,group_norm_nhwc,\
+             group_norm_nhwc_vjp,group_norm_scan,instance_norm_grad,layer_norm_vjp,patch_norm,\
+             qk_norm_scores,resnet_basic_block,rms_norm_per_head,weight_norm}.hlo",
+            |path| insta::assert_snapshot!(review(path))
+        );
+    });
+}
+
+/// The passes that costs decide about, of those that changed a model, on two targets.
+#[test]
+fn passes_that_fire_on_models() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/models");
+    let files = std::fs::read_dir(folder).expect("models").map(|file| file.expect("a file").path());
+    let mut models: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|e| e == "hlo")).collect();
+    models.sort();
+    let mut table = String::new();
+    for path in models {
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        for target in [Target::DEFAULT, "cpu"] {
+            let options = Options::new(Target::builtin(target).expect("a target"));
+            let module = tilewright::load(&path).expect("a module");
+            let report = optimize(module, &options).expect("an optimised fixture").report;
+            let gated = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
+            let fired = gated.map(|pass| pass.name()).filter(|name| {
+                report.passes.iter().any(|pass| pass.name == *name && pass.changes > 0)
+            });
+            let fired: Vec<&str> = fired.collect();
+            let kept = if report.unchanged { "unchanged" } else { &fired.join(" ") };
+            writeln!(table, "{name} on {target}: {kept}").expect("memory");
+        }
+    }
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(table);
     });
 }
 

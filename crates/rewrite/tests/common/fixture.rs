@@ -8,6 +8,7 @@
 //! // target: linear              (tpu-like unless said)
 //! // vector-memory: 524288       (bytes, where the target's would hold too much)
 //! // expect: fires               (or: unchanged)
+//! // shown                       (a snapshot shows what it becomes; a few for each pass)
 //! // note: --exact keeps         (part of a note that must be made; any number)
 //! // not-run: why                (only where the interpreter refuses the module)
 //! HloModule ...
@@ -22,7 +23,7 @@ use super::passes;
 
 /// The keys of a header.
 const LANGUAGE: Language = Language {
-    flags: &["exact", "fast-math"],
+    flags: &["exact", "fast-math", "shown"],
     once: &["pass", "target", "vector-memory", "expect", "not-run"],
     many: &["note"],
 };
@@ -30,7 +31,7 @@ const LANGUAGE: Language = Language {
 /// The effect that a fixture expects from the pass of its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
-    /// The pass changes the module, as the snapshot says.
+    /// The pass changes the module.
     Fires,
     /// Nothing changes, to the byte.
     Unchanged,
@@ -53,6 +54,8 @@ pub(crate) struct Fixture {
     pub(crate) vector_memory: Option<u64>,
     /// The effect expected.
     pub(crate) expect: Expect,
+    /// Whether a snapshot shows what it becomes.
+    pub(crate) shown: bool,
     /// Parts of notes that must be made.
     pub(crate) notes: Vec<String>,
     /// The reason why the module cannot be evaluated.
@@ -79,6 +82,7 @@ impl Fixture {
                 Some("unchanged") => Expect::Unchanged,
                 _ => return Err("there is no `// expect: fires` or `// expect: unchanged`".into()),
             },
+            shown: header.flag("shown"),
             notes: header.values("note").map(str::to_owned).collect(),
             not_run: header.value("not-run").map(str::to_owned),
             source: source.into(),
