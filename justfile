@@ -2,6 +2,10 @@
 ci:
     bash .ci/run
 
+# What takes too long for every commit.
+nightly:
+    bash .ci/nightly
+
 # Tests that need only Rust.
 test:
     cargo test --workspace
@@ -38,9 +42,9 @@ versions *args:
 
 # Small cases of the native kernels in Miri (nightly Rust with miri and rust-src).
 miri:
-    cargo +nightly miri test -p tilewright-native --test fused --test norms
+    cargo +nightly miri test -p tilewright-native --test tests -- fused norms
     RUSTFLAGS='-C target-feature=+avx2,+fma,+bmi2,+f16c' \
-        cargo +nightly miri test -p tilewright-native --lib -- vectors chain
+        cargo +nightly miri test -p tilewright-native -- levels chain
 
 # The native kernels' tests with a sanitizer (nightly Rust with rust-src): just sanitize thread
 sanitize kind:

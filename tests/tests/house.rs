@@ -105,6 +105,39 @@ fn files_say_what_they_are() {
     }
 }
 
+/// The tests of a crate are one binary, in which a file is a module: one that nobody declares would
+/// not be compiled.
+#[test]
+fn every_file_of_tests_is_compiled() {
+    let crates = fs::read_dir(root().join("crates")).expect("crates");
+    let crates = crates.map(|entry| entry.expect("an entry").path());
+    for folder in crates.chain([root().join("tests")]).filter(|f| f.join("tests").is_dir()) {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let files = files_below(&folder.join("tests"), "rs").into_iter();
+        for file in files.filter(|file| !file.ends_with("main.rs")) {
+            let module =
+                if file.ends_with("mod.rs") { file.parent() } else { Some(file.as_path()) };
+            let name = module.and_then(Path::file_stem).and_then(|n| n.to_str()).expect("a name");
+            let above = module.and_then(Path::parent).expect("a folder");
+            let roots = ["main.rs", "mod.rs"].map(|root| above.join(root));
+            let declared =
+                roots.iter().filter_map(|root| fs::read_to_string(root).ok()).any(|root| {
+                    root.lines().any(|line| {
+                        line.trim_start_matches("pub(crate) ") == format!("mod {name};")
+                    })
+                });
+            let path = file.strip_prefix(&folder).expect("a file of the crate").display();
+            assert!(
+                declared
+                    || manifest.contains(&format!("path = \"{path}\""))
+                    || manifest.contains(&format!("[[test]]\nname = \"{name}\"")),
+                "{}: no `mod {name};` declares it",
+                file.display()
+            );
+        }
+    }
+}
+
 /// Every path that a document names in backticks or links to exists.
 #[test]
 fn documents_name_what_exists() {

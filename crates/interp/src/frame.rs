@@ -1,6 +1,6 @@
 //! Runs computations. A frame holds the values of one computation, each until its last use.
 
-mod foresight;
+pub(crate) mod foresight;
 
 use std::collections::VecDeque;
 use std::rc::Rc;

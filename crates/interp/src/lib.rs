@@ -56,6 +56,8 @@ mod eval;
 mod evaluation;
 mod frame;
 pub mod inputs;
+#[doc(hidden)]
+pub mod inside;
 mod lanes;
 mod limits;
 mod nearness;

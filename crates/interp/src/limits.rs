@@ -45,7 +45,6 @@ pub(crate) struct Ledger {
     limits: Limits,
     live: Cell<u64>,
     /// The most that was live.
-    #[cfg(test)]
     peak: Cell<u64>,
     steps: Cell<u64>,
     spare: RefCell<Vec<Data>>,
@@ -61,7 +60,6 @@ impl Ledger {
         Rc::new(Self {
             limits,
             live: Cell::new(0),
-            #[cfg(test)]
             peak: Cell::new(0),
             steps: Cell::new(0),
             spare: RefCell::new(Vec::new()),
@@ -74,7 +72,6 @@ impl Ledger {
         match live.checked_add(bytes) {
             Some(total) if total <= limit => {
                 self.live.set(total);
-                #[cfg(test)]
                 self.peak.set(self.peak.get().max(total));
                 self.keep_within(limit - total);
                 Ok(Charge { ledger: Rc::clone(self), bytes })
@@ -145,7 +142,6 @@ impl Ledger {
     }
 
     /// Returns the most bytes that were alive at one time.
-    #[cfg(test)]
     pub(crate) fn peak(&self) -> u64 {
         self.peak.get()
     }

@@ -1,7 +1,5 @@
 //! Tests which results can be compared.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright_interp::{CompareError, Tolerance, compare};
 use tilewright_ir::{ElementType, Literal, Shape};
 

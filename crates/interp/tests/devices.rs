@@ -1,7 +1,5 @@
 //! Programs on several devices.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use std::fs::File;
 use std::io::BufReader;
 

@@ -1,8 +1,6 @@
 //! Dims of a size known only at run time: what is refused, and what inputs have
 //! them. What they compute is tested by the fixtures of `ops`.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use std::io::Cursor;
 
 use tilewright_interp::{InputKind, Limits, evaluate, inputs_for, npz};

@@ -1,8 +1,6 @@
 //! Sizes whose product does not fit 64 bits beside a 0, lengths that are prime,
 //! results next to the middle of two floats.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use half::f16;
 use num_complex::Complex;
 use tilewright_interp::{EvalError, Limits, evaluate};

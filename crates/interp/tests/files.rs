@@ -1,7 +1,5 @@
 //! Reading, writing and making of inputs; comparing results.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use std::io::{Cursor, Write};
 
 use half::bf16;

@@ -2,8 +2,6 @@
 //! layout says what it holds. Expected values by hand, from drawings of the
 //! buffers.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 

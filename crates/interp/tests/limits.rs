@@ -1,7 +1,5 @@
 //! Tests that exceeding a limit is an error that says so, before the work is done.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use tilewright_interp::{EvalError, Limits, evaluate, inputs_for};
 use tilewright_interp::{InputError, InputKind};
 use tilewright_ir::{ElementType, Literal, Verified};

@@ -1,7 +1,5 @@
 //! Calls of kernels of this CPU, beside hand calculations.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 

@@ -1,7 +1,5 @@
 //! Looking at evaluations while they go on.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use std::sync::Mutex;
 use std::time::Duration;
 

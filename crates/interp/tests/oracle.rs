@@ -1,8 +1,6 @@
 //! `docs/oracle.md` says which ops are evaluated on which types, and who says
 //! that the results are right: what the fixtures say.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

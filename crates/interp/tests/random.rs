@@ -1,8 +1,6 @@
 //! `rng`, whose numbers are not specified: they are of the distribution, in
 //! range, the same in every evaluation, and not the same in every draw.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{Data, ElementType, Literal};
 

@@ -1,7 +1,5 @@
 //! Tests that refusals name the error and its remedy.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_interp::{Limits, evaluate, inputs_for};
 
 /// Returns the error of a program of these lines, the last of which is the root.

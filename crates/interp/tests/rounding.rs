@@ -1,7 +1,5 @@
 //! Tests the rounding that is known on the way to a result, against counts by hand.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright_interp::{Inexact, Rounding, Tolerance};
 use tilewright_ir::ElementType;
 

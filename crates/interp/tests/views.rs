@@ -1,7 +1,5 @@
 //! Parts of arrays, against NumPy and the definitions.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use tilewright_interp::views::{View, ViewError};
 use tilewright_ir::{ArrayLiteral, Data, ElementType};
 

@@ -1,10 +1,7 @@
 //! Every edit keeps use lists, order, parameters and control edges exact; a
 //! refused one changes nothing.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod common;
-
-use common::{Small, add, names, parameter, picture, shape, small, uses};
+use crate::common;
+use crate::common::{Small, add, names, parameter, picture, shape, small, uses};
 use tilewright_ir::Sharding;
 use tilewright_ir::sharding::Placement;
 use tilewright_ir::{
@@ -139,7 +136,7 @@ fn replace_uses_takes_every_slot_and_the_root() {
 #[test]
 fn replace_uses_ignores_layouts_but_not_types_or_dims() {
     let Small { mut module, x, sum, .. } = small();
-    let Shape::Array(array) = shape("f32[4]") else { return };
+    let Shape::Array(array) = shape("f32[4]") else { panic!("no array") };
     let laid_out = array.clone().with_layout(Some(Layout::descending(1)));
     let at = Position::Before(sum);
     let copy = module.insert(at, Op::Copy, laid_out.into(), &[x], "copy").unwrap();

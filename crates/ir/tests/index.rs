@@ -1,6 +1,4 @@
 //! Strides, addresses in a layout and walks over positions.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use proptest::prelude::*;
 use tilewright_ir::types::element::ElementType;
 use tilewright_ir::types::index::{

@@ -1,12 +1,8 @@
 //! Constant values.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod common;
-
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::time::Instant;
 
-use common::{dims, shape};
+use crate::common::{dims, shape};
 use half::{bf16, f16};
 use num_complex::Complex;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, LiteralError, Native};

@@ -1,9 +1,5 @@
 //! A patch is applied whole or not at all.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod common;
-
-use common::{Small, add, names, parameter, picture, reshape, shape, small, uses};
+use crate::common::{Small, add, names, parameter, picture, reshape, shape, small, uses};
 use tilewright_ir::{EditError, Module, Op, OpMetadata, Patch, Value};
 
 #[test]

@@ -1,6 +1,4 @@
 //! The table of ops: which there are, and what is derived from their rows.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use std::collections::BTreeSet;
 
 use tilewright_ir::devices::ReplicaGroups;

@@ -1,9 +1,6 @@
 //! Element types, shapes, layouts and how they are written.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod common;
-
-use common::shape;
+use crate::common;
+use crate::common::shape;
 use tilewright_ir::types::element::NumberClass::{self, Bool, Complex, Float, Signed, Unsigned};
 use tilewright_ir::types::layout::RareLayout;
 use tilewright_ir::types::shape::{UNBOUNDED, checked_product};
@@ -180,7 +177,7 @@ fn shapes_are_written_as_xla_writes_them() {
 /// `f32[16,256]` in the descending layout with these changes.
 #[track_caller]
 fn written(element: &str, change: impl FnOnce(&mut Layout), expected: &str) {
-    let Shape::Array(array) = shape(element) else { return };
+    let Shape::Array(array) = shape(element) else { panic!("{element} is no array") };
     let mut layout = Layout::descending(array.rank());
     change(&mut layout);
     let shape = array.with_layout(Some(layout));

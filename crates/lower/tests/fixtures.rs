@@ -15,6 +15,14 @@
 //!
 //! The module is lowered as it stands. Kinds are `unsupported`, `too-large` and `no-room`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it counted"
+)]
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright_lower::{ErrorKind, HostCall, HostReason, Lowered, Strategy, kernel, lower};
 use tilewright_target::Target;

@@ -1,8 +1,6 @@
 //! The plan of a reduction: the worked examples of its source, every kind of
 //! layout, and random shapes against a walk over all elements.
 
-#![allow(clippy::expect_used, reason = "a test fails by panicking")]
-
 use tilewright_ir::element::ElementType;
 use tilewright_ir::index::{AddressMap, PositionIterator};
 use tilewright_ir::layout::{Layout, Padding, PaddingValue, Tile};

@@ -1,11 +1,9 @@
 //! Every form in which XLA writes modules and snapshots is read to the same module and values.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{F32, Message, main_of, parameter, print, shape};
+use crate::common::{F32, Message, main_of, parameter, print, shape};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};

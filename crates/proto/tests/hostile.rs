@@ -1,8 +1,7 @@
 //! Tests that damaged bytes only give an error or another module.
 
-mod common;
-
-use common::modules;
+use crate::common;
+use crate::common::modules;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use tilewright_proto::{decode, encode};

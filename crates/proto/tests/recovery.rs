@@ -1,8 +1,7 @@
 //! Recovery tables: whole modules within a module.
 
-mod common;
-
-use common::{Message, computation, main_of, module, parameter};
+use crate::common;
+use crate::common::{Message, computation, main_of, module, parameter};
 use tilewright_ir::metadata::MAX_RECOVERY_DEPTH;
 use tilewright_proto::{decode, encode, lost_in_proto, lost_in_text};
 

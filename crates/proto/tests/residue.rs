@@ -1,10 +1,9 @@
 //! Tests that unknown fields and ids survive, and keep their place when the module is edited.
 
-mod common;
-
+use crate::common;
 use std::path::Path;
 
-use common::{Message, computation, instruction, module, modules, parameter};
+use crate::common::{Message, computation, instruction, module, modules, parameter};
 use protox::prost_reflect::prost_types::DescriptorProto;
 use tilewright_ir::{Module, Op, Opcode, PaddingValue, Position};
 use tilewright_proto::{decode, encode, lost_in_proto, lost_in_text};

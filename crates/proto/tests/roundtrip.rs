@@ -1,8 +1,7 @@
 //! Tests that every fixture reads back as it was written.
 
-mod common;
-
-use common::{Message, modules, print};
+use crate::common;
+use crate::common::{Message, modules, print};
 use tilewright_ir::Module;
 use tilewright_proto::{decode, encode, encode_hlo_proto, looks_like_proto};
 

@@ -48,6 +48,9 @@ mod view;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
     use crate::builder::{Builder, Subcomputation, Value};
     #[pymodule_export]
     use crate::compare::diff;

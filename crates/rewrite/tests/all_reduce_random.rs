@@ -1,14 +1,10 @@
 //! Random programs that say themselves what devices combine: `all-reduce` keeps their values, and
 //! what devices exchange does not grow.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod common;
-
 use std::fmt::Write as _;
 
-use common::values::{difference, evaluated_like};
-use common::{changes, module, optimized, passes, short};
+use crate::common::values::{difference, evaluated_like};
+use crate::common::{changes, module, optimized, passes, short};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_interp::inputs::InputKind;

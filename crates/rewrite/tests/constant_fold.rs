@@ -1,8 +1,7 @@
 //! Constant folding: the evaluators that may fold, and the amount folded at once.
 
-mod common;
-
-use common::{changes, module, optimized, passes, short};
+use crate::common;
+use crate::common::{changes, module, optimized, passes, short};
 use tilewright_ir::{Literal, Module, Opcode, Verified};
 use tilewright_rewrite::{Evaluate, PassSelection};
 

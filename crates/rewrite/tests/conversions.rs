@@ -1,10 +1,8 @@
 //! Every conversion by way of another type, on every value of the types of up to 16 bits and on the
 //! edges of the wider ones: if two conversions are merged into one, the values stay the same.
 
-mod common;
-
-use common::values::bit_difference;
-use common::{changes, module, optimized, passes};
+use crate::common::values::bit_difference;
+use crate::common::{changes, module, optimized, passes};
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal};
 

@@ -8,11 +8,9 @@
 //! `cpu`: vectors of 32 bytes, 4 loads, 2 stores and 4 operations a cycle; up to
 //! 512 KiB stay in vector memory.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{cost, module, target};
+use crate::common::{cost, module, target};
 use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::cost::pays;
 use tilewright_rewrite::{Cost, ModuleCosts, instruction_costs, module_cost};

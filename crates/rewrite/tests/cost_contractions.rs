@@ -1,8 +1,6 @@
 //! The costs of instructions beside contractions, on `tpu-like`: see `cost.rs` for its numbers.
 
-mod common;
-
-use common::{cost, module, target};
+use crate::common::{cost, module, target};
 use tilewright_ir::Opcode;
 use tilewright_rewrite::module_cost;
 

@@ -1,9 +1,7 @@
 //! Costs of reductions that a CPU computes without vectors, computed by hand: vectors of 32 bytes, 4
 //! loads, 2 stores and 4 operations a cycle.
 
-mod common;
-
-use common::cost;
+use crate::common::cost;
 use tilewright_ir::Opcode;
 
 #[test]

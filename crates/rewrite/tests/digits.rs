@@ -1,6 +1,4 @@
 //! The digit analysis: examples by hand; `digits_laws.rs` has the laws.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use std::ops::Range;
 
 use tilewright_rewrite::analysis::digits::{BroadcastPlan, Digit, Digits, ReducePlan};

@@ -1,6 +1,4 @@
 //! The laws of the digit analysis on any reshape, by brute force.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use std::collections::HashSet;
 use std::ops::Range;
 

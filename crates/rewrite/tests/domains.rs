@@ -1,8 +1,7 @@
 //! Regions that can be computed in three lists of dims. Compares the result of repeated cuts with
 //! the best of all choices, each of which is built and weighed as a whole module.
 
-mod common;
-
+use crate::common;
 use std::collections::HashMap;
 
 use tilewright_ir::{Builder, ElementType, InstId, Op, Opcode, Shape, Verified};

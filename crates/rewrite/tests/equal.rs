@@ -1,8 +1,6 @@
 //! The computations that count as equal.
 
-mod common;
-
-use common::module;
+use crate::common::module;
 use tilewright_ir::Verified;
 use tilewright_rewrite::analysis::equivalence::representatives;
 

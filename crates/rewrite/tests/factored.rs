@@ -1,9 +1,7 @@
 //! Sums pulled apart: where dims lie in an index, what products are of, and how much
 //! at once.
 
-mod common;
-
-use common::{module, passes, short, target};
+use crate::common::{module, passes, short, target};
 use tilewright_ir::{InstId, Module, Verified};
 use tilewright_rewrite::analysis::index_range::{Cuts, IndexRange, index_ranges, joined, sizes};
 use tilewright_rewrite::cost::Memo;

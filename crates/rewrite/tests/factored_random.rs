@@ -10,17 +10,16 @@
 //! `TILEWRIGHT_RANDOM=50 cargo test --release -p tilewright-rewrite --test factored_random`
 //! tries fifty times as many.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use common::values::{bit_difference, evaluated, real_difference};
-use common::{changes, module, optimized, passes, short};
+use crate::common::values::{bit_difference, evaluated, real_difference};
+use crate::common::{changes, module, optimized, passes, short};
 use tilewright_interp::inputs::InputKind;
 use tilewright_ir::{Literal, Verified};
 use tilewright_rewrite::{Options, StopReason};
 use tilewright_target::Target;
+use tilewright_testkit::effort::seeds;
 
 /// Up to 5 factors, a quotient's `abs` and `add`, a product, two sums and a rounding at
 /// the end, twice.
@@ -265,13 +264,11 @@ fn further_off(
 
 #[test]
 fn sums_pulled_apart_are_the_same() {
-    let times = std::env::var("TILEWRIGHT_RANDOM").map_or(1, |times| {
-        times.parse().expect("TILEWRIGHT_RANDOM says how many times as many modules to try")
-    });
     let mut fired: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut staged, mut alone, mut shared) = (0, 0, 0);
-    let count = 1500 * times;
-    for seed in 0..count {
+    let seeds = seeds(1000);
+    let count = seeds.end - seeds.start;
+    for seed in seeds {
         let (printed, of, unit) = random_sums(seed, false);
         let before = module(&printed);
         let options = reads_are_dear(passes(&["factored-sums", "dce"], "linear", unit == 0.0));

@@ -2,16 +2,11 @@
 //! program in `f64`, on data on which norms lose precision: far from zero, tied, constant, huge,
 //! tiny, with outliers. No output may be off by more than the contract allows.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod common;
-
-use common::{changes, module, optimized, short, without_latency};
+use crate::common::{changes, module, optimized, short, without_latency};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_interp::{Limits, evaluate, float_elements, widened, widened_literal};
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Verified};
-use tilewright_rewrite::numbers::{MOST_GROWTH, SLACK_ULPS};
 use tilewright_testkit::fixture::fixtures;
 
 /// Gradients as JAX writes them: of variances in two passes and in one, the latter clipped at zero
@@ -178,9 +173,9 @@ fn errors_of_gradients_stay_within_the_contract() {
                 let Some(errors) = errors(modules, &inputs) else { continue };
                 compared += 1;
                 for (output, Errors { before, after, largest }) in errors.into_iter().enumerate() {
-                    let slack = SLACK_ULPS * f64::from(f32::EPSILON) * largest;
+                    let slack = 4.0 * f64::from(f32::EPSILON) * largest;
                     assert!(
-                        after <= MOST_GROWTH * before + slack,
+                        after <= 4.0 * before + slack,
                         "{name}, {image_of:?}, {kind:?}: output {output} of at most {largest:e} \
                          was off by {before:e}, is by {after:e}"
                     );

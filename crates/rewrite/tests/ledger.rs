@@ -1,8 +1,6 @@
 //! A ledger that followed edits agrees with one that is made after them.
 
-mod common;
-
-use common::{module, target};
+use crate::common::{module, target};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_ir::{InstId, Module, Op, Opcode, Position};

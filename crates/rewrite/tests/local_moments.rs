@@ -3,13 +3,9 @@
 //!
 //! Exact values are those of the formula in f64 about a mean in f64.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{changes, module, optimized, options, passes, short};
+use crate::common::{changes, module, optimized, options, passes, short};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tilewright_interp::{Limits, evaluate};

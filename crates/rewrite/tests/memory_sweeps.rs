@@ -4,9 +4,7 @@
 //! On `tpu-like`, instructions that wait for the same value share a sweep; on `cpu`, each sum
 //! and each result reads its arrays in a sweep of its own.
 
-mod common;
-
-use common::{changes, module, optimized, passes, target};
+use crate::common::{changes, module, optimized, passes, target};
 use tilewright_ir::{Opcode, Verified};
 use tilewright_rewrite::cost::memory_sweeps;
 use tilewright_rewrite::instruction_costs;

@@ -1,12 +1,10 @@
 //! Random sums about means. `shifted-moments`, run alone on a machine without room for arrays,
 //! keeps their values up to rounding, and `rematerialize` keeps every bit.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::values::widened;
-use common::{changes, module, optimized, passes};
+use crate::common::values::widened;
+use crate::common::{changes, module, optimized, passes};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

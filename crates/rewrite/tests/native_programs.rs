@@ -1,8 +1,6 @@
 //! Where `native-calls` computes a whole gradient by one call, and where it must not. The fixtures
 //! compare values; these modules are too large for that.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{Options, PassSelection, optimize};
 use tilewright_target::Target;

@@ -2,9 +2,7 @@
 //! default at most four times, and with fast math twice, which is the least there can
 //! be: once for all sums, and once for what is computed with them.
 
-mod common;
-
-use common::{module, target};
+use crate::common::{module, target};
 use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{Options, optimize};
 use tilewright_testkit::fixture::fixtures;

@@ -2,9 +2,9 @@
 //! reshape of the image's size is left in the entry computation, and no tensor of that size has
 //! other dims than the image. Only `[B,C]`-sized arrays are reshaped.
 
-mod common;
-
-use common::{changes, module, optimized, optimized_by_default, passes, short, without_latency};
+use crate::common::{
+    changes, module, optimized, optimized_by_default, passes, short, without_latency,
+};
 use tilewright_ir::{Module, Opcode, Verified};
 use tilewright_rewrite::{Optimized, Verdict};
 use tilewright_testkit::fixture::fixtures;

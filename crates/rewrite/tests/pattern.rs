@@ -1,11 +1,9 @@
 //! Patterns: which expressions they match, in which order, and the reasons why others do not match.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::module;
+use crate::common::module;
 use tilewright_ir::{InstId, Verified};
 use tilewright_rewrite::numbers::{Class, FloatMode};
 use tilewright_rewrite::pattern::{

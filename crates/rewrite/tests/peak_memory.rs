@@ -1,8 +1,6 @@
 //! The most memory in use at once, counted by hand. On `cpu` nothing is padded.
 
-mod common;
-
-use common::{module, optimized, pipeline, target};
+use crate::common::{module, optimized, pipeline, target};
 use tilewright_rewrite::cost::{CostModel, Memo, peak_live_bytes};
 use tilewright_testkit::fixture::fixtures;
 

@@ -1,12 +1,10 @@
 //! Reduces of all kinds of arrays that are reshaped in all kinds of ways, with
 //! any init: what T1 and the merging of reduces make of them computes the same.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::values::{bit_difference, difference, evaluated, real_difference};
-use common::{changes, module, optimized, passes, short};
+use crate::common::values::{bit_difference, difference, evaluated, real_difference};
+use crate::common::{changes, module, optimized, passes, short};
 use proptest::prelude::*;
 use tilewright_interp::inputs::InputKind;
 

@@ -1,13 +1,13 @@
 //! Elementwise regions: what is inside, what goes in, what comes out, what
 //! stands in the way; and how many steps it takes to find them.
 
-mod common;
-
-use common::module;
+use crate::common;
+use crate::common::module;
 use tilewright_ir::{Builder, ElementType, InstId, Module, Op, Opcode, Shape, Verified};
 use tilewright_rewrite::analysis::region::{
     LiveInKind, LiveOut, LiveOutKind, Region, region_around,
 };
+use tilewright_testkit::effort::large;
 
 fn named(module: &Module, name: &str) -> InstId {
     let mut ids = module.instructions(module.entry().expect("an entry"));
@@ -347,7 +347,7 @@ fn chain_in_demand(length: usize, first: usize) -> Verified {
 /// with an outside reader, which is reshaped back.
 #[test]
 fn a_large_region_moves_piece_by_piece() {
-    for (length, first) in [(4_000, 2_500), (20_000, 10_000)] {
+    for (length, first) in [(4_000, 2_500), (large(40_000), large(20_000))] {
         let before = chain_in_demand(length, first);
         let options =
             common::passes(&["reshape-out-of-region", "reshape", "dce"], "tpu-like", false);
@@ -367,7 +367,7 @@ fn a_region_with_twenty_thousand_that_stay_takes_seconds() {
     let mut text = "HloModule m\nENTRY e {\n x = f32[4,32] parameter(0)\n \
                     v0 = f32[4,8,4] reshape(x)\n"
         .to_owned();
-    let length = 100_000;
+    let length = large(100_000);
     for i in 0..length {
         let sharding = if i % 5 == 4 { ", sharding={replicated}" } else { "" };
         text.push_str(&format!(" v{} = f32[4,8,4] negate(v{i}){sharding}\n", i + 1));
@@ -405,7 +405,7 @@ fn regions(count: usize) -> Verified {
 
 #[test]
 fn a_row_of_twenty_thousand_regions_takes_seconds() {
-    let count = std::env::var("COUNT").ok().and_then(|c| c.parse().ok()).unwrap_or(20_000);
+    let count = large(20_000);
     let after = common::optimized_by_default(&regions(count));
     let reshapes = |module: &Module| {
         let entry = module.entry().expect("an entry");

@@ -3,11 +3,7 @@
 //! Expected exchanges are those of the programs that XLA's partitioner makes (jaxlib 0.12.0.1): the
 //! count of its collectives, and the bytes of their operands.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
-mod common;
-
-use common::module;
+use crate::common::module;
 use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::{InstId, Module};
 use tilewright_rewrite::analysis::sharding::{DeviceMesh, Flow, Spread, Traffic};

@@ -1,9 +1,7 @@
 //! Random sums of 16-bit floats: added up in 32 bits they are off by no more than one
 //! rounding to 16 bits and what f32 rounds.
 
-mod common;
-
-use common::{changes, module, optimized, passes};
+use crate::common::{changes, module, optimized, passes};
 use proptest::prelude::*;
 use tilewright_interp::inputs::{InputKind, inputs_for};
 use tilewright_interp::{Limits, evaluate};

@@ -1,12 +1,5 @@
 //! Tests the rules of the machine, each broken once, and its costs, counted by hand.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
 use tilewright_ir::{Data, ElementType, Op, Opcode};
 use tilewright_lower::kernel::parse;
 use tilewright_sim::{Arithmetic, Fault, Lane, Lanes, Machine, Memory, Ran, Violation};

@@ -1,14 +1,13 @@
 //! Programs that JAX lowered, in `fixtures/stablehlo`: the module is that of jaxlib's conversion,
 //! and it survives the way to StableHLO and back.
 
-#![cfg(test)]
-
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tilewright_ir::{CompId, Module, OpMetadata, Verified};
 use tilewright_stablehlo::{export, import, print, text};
+use tilewright_testkit::mlir_properties::compute_the_same;
 use tilewright_text::{Form, LayoutPadding, PrintOptions};
 
 fn programs() -> Vec<PathBuf> {
@@ -88,18 +87,52 @@ fn there_and_back(module: &Module, path: &Path) -> Verified {
     import(&read).unwrap_or_else(|e| panic!("{at}: {e}"))
 }
 
-/// The import simplifies what it reads, so that the first way may still change a module.
+/// What callers see of a module must be as it was.
+fn assert_same_interface(once: &Module, original: &Module, at: &str) {
+    let (one, other) = (&once.header, &original.header);
+    assert_eq!(one.entry_layout, other.entry_layout, "{at}");
+    assert_eq!(one.input_output_alias, other.input_output_alias, "{at}");
+    assert_eq!(one.frontend_attributes, other.frontend_attributes, "{at}");
+    let of_parameters = |module: &Module| {
+        let parameters = module.computation(module.entry().unwrap()).parameters().to_vec();
+        let extras =
+            parameters.into_iter().map(|id| module.extras(id).cloned().unwrap_or_default());
+        extras.map(|extras| (extras.sharding, extras.frontend_attributes)).collect::<Vec<_>>()
+    };
+    assert_eq!(of_parameters(once), of_parameters(original), "{at}");
+}
+
+/// The import simplifies what it reads, so that the first way may still change a module. What it
+/// computes stays, and the second way changes nothing.
 #[test]
 fn modules_survive_stablehlo() {
-    for path in programs() {
-        let once = there_and_back(&imported(&path), &path);
-        let twice = there_and_back(&once, &path);
-        let (once, twice) = (canonical(once), canonical(twice));
-        for (once, twice) in once.iter().zip(&twice) {
-            assert_eq!(once, twice, "{}", path.display());
+    let programs = programs();
+    let (mut computed, mut same) = (0, 0);
+    for path in &programs {
+        let at = path.display().to_string();
+        let original = imported(path);
+        let once = there_and_back(&original, path);
+        let twice = there_and_back(&once, path);
+        assert_same_interface(&once, &original, &at);
+        match compute_the_same(&original, &once) {
+            Ok(true) => computed += 1,
+            Ok(false) => println!("{at} cannot be run"),
+            Err(problem) => panic!("{at}: {problem}"),
         }
-        assert_eq!(once.len(), twice.len(), "{}", path.display());
+        let (original, once, twice) = (canonical(original), canonical(once), canonical(twice));
+        match original.iter().zip(&once).find(|(original, once)| original != once) {
+            None if original.len() == once.len() => same += 1,
+            differ => println!("{at} changes on the first way: {differ:?}"),
+        }
+        for (once, twice) in once.iter().zip(&twice) {
+            assert_eq!(once, twice, "{at}");
+        }
+        assert_eq!(once.len(), twice.len(), "{at}");
     }
+    let all = programs.len();
+    println!("{computed} of {all} programs compute the same, {same} are the same");
+    assert!(computed * 2 >= all, "{computed} of {all} programs can be run");
+    assert!(same * 4 >= all, "{same} of {all} programs stay as they are");
 }
 
 /// The expected values are those of jaxlib: the parameters of a reduction have the name of its place,

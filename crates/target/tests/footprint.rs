@@ -1,10 +1,6 @@
 //! Footprints worked out by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod model;
-
-use model::{f32, laid_out};
+use crate::model::{f32, laid_out};
 use tilewright_ir::element::ElementType;
 use tilewright_ir::layout::{Layout, Padding, PaddingValue, Tile};
 use tilewright_ir::shape::{ArrayShape, Shape, UNBOUNDED};

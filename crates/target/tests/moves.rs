@@ -1,10 +1,6 @@
 //! Tests the costs of reshapes and transposes against values worked out by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod model;
-
-use model::{f32, laid_out};
+use crate::model::{f32, laid_out};
 use tilewright_ir::element::ElementType;
 use tilewright_ir::shape::{ArrayShape, UNBOUNDED};
 use tilewright_target::MoveKind::{Free, KeepsTiles, Realigns};

@@ -2,6 +2,7 @@
 //! hold for every one of them.
 
 pub mod attack;
+pub mod effort;
 pub mod fixture;
 pub mod generate;
 pub mod mlir_properties;

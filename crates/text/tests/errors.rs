@@ -4,8 +4,6 @@
 //! After a change of messages, `cargo insta review`, or
 //! `INSTA_UPDATE=always cargo test -p tilewright-text --test errors` and a look
 //! at the difference. A new error kind needs a new file there, nothing here.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

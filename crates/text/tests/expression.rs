@@ -1,7 +1,5 @@
 //! Text of one instruction of a module that exists, and of shapes and attributes alone.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use tilewright_ir::{InstId, Module, verify};
 use tilewright_text::{
     PrintOptions, parse, parse_expression, parse_shape, print, print_attribute, print_sharding,

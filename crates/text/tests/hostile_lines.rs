@@ -1,7 +1,5 @@
 //! Tests one instruction with something enormous in it: nesting, numbers, names, strings,
 //! lines. The properties of `testkit::properties` hold for all of them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_testkit::properties::{self, Outcome};
 
 #[track_caller]

@@ -1,7 +1,5 @@
 //! Damages small modules in every imaginable way, with fixed seeds: the properties of
 //! `testkit::properties` hold for all of them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use std::ops::Range;
 use std::path::Path;
 

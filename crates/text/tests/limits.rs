@@ -1,6 +1,4 @@
 //! Tests that work and memory stay in proportion to the text.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 

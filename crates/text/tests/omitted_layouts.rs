@@ -1,8 +1,6 @@
 //! Tests the layouts of results whose shape the text leaves out: they equal the layouts of
 //! XLA's parser.
 
-#![allow(clippy::expect_used, reason = "a test may fail where it stands")]
-
 use tilewright_ir::Shape;
 use tilewright_text::parse;
 

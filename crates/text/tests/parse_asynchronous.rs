@@ -1,6 +1,4 @@
 //! Asynchronous ops, written out and wrapped.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_ir::{InstId, Module, Op, Opcode};
 use tilewright_text::parse;
 

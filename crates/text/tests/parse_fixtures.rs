@@ -1,6 +1,4 @@
 //! Every fixture parses and verifies, and its header is a sentence.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use std::path::{Path, PathBuf};
 
 use tilewright_testkit::fixture::{Header, Language};

@@ -1,6 +1,4 @@
 //! Tests that our parser accepts what XLA's parser accepts: one line or form after the other.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_ir::Dims;
 use tilewright_ir::metadata::{Origin, OriginTree, OriginalArray};
 use tilewright_ir::ops::attr::Real64;

@@ -1,6 +1,4 @@
 //! Tests the printer's output against XLA's text for the same modules.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use smallvec::smallvec;
 use tilewright_ir::entity::InstId;
 use tilewright_ir::layout::Padding;

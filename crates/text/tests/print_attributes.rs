@@ -1,6 +1,4 @@
 //! Tests the order and spelling of attributes against XLA's output.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use smallvec::smallvec;
 use smol_str::SmolStr;
 use tilewright_ir::entity::InstId;

@@ -1,6 +1,4 @@
 //! Tests the canonical form: it is the same for modules that compute the same.
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright_text::{Form, PrintOptions, parse_and_verify, print};
 
 fn canonical(text: &str) -> String {

@@ -1,10 +1,6 @@
 //! One of nearly every op with its attributes: the texts are XLA's own prints
 //! (jaxlib 0.10.2), and come back from our parser and printer byte for byte.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod compare;
-
-use compare::{Detail, assert_same};
+use crate::compare::{Detail, assert_same};
 use tilewright_text::{LayoutPadding, PrintOptions, parse, print};
 
 fn assert_comes_back(text: &str, options: &PrintOptions) {

@@ -1,6 +1,4 @@
 //! Constants come back from text with the same bits.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use half::{bf16, f16};
 use num_complex::Complex;
 use proptest::prelude::*;

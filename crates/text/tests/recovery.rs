@@ -1,6 +1,4 @@
 //! Recovery tables: whole modules within the header of a module.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
 use tilewright_ir::metadata::{MAX_RECOVERY_DEPTH, OriginalArray, Recovery};
 use tilewright_ir::{Dims, Module, Residue};
 use tilewright_text::{Form, PrintError, PrintOptions, parse};

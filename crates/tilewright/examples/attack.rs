@@ -5,7 +5,12 @@
 //! shrunk and written as `.hlo` files below `--out` (`target/attack` if none is named);
 //! the exit code is 1 if there are any.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command that reports")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::expect_used,
+    reason = "a command that reports, and ends where something is wrong with itself"
+)]
 
 use std::path::PathBuf;
 use std::process::ExitCode;

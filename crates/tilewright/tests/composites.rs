@@ -1,6 +1,4 @@
 //! Composites of the builder, on numbers that can be worked out by hand.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use tilewright::composite::{
     BatchNorm, Groups, Norm, Variance, argmax, argmin, batch_norm, diagonal, ghost_batch_norm,
     group_norm, instance_norm, layer_norm, log_softmax, mean, rms_norm, softmax, top_k, variance,

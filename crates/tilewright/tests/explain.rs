@@ -1,7 +1,5 @@
 //! Explanations of optimisations, layer by layer.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
 use tilewright::explain::Explanation;
 use tilewright::{FloatMode, Options};
 

@@ -1,6 +1,4 @@
 //! Tests the promises of the facade beyond those of its crates.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::{Path, PathBuf};
 
 use tilewright::PassSelection;

@@ -1,7 +1,5 @@
 //! Optimising with a check after.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
 use tilewright::{CheckOptions, Guarded, Options, Remedy, Target, Verified, check};
 use tilewright_testkit::fixture::fixtures;
 

@@ -178,7 +178,7 @@ const LIMITS: Limits = Limits { max_steps: 400_000, max_bytes: 1 << 30 };
 #[test]
 fn mistakes_are_found() {
     let how = CheckOptions::default().with_limits(LIMITS);
-    let (mut planted, mut missed) = (0, Vec::new());
+    let (mut planted, mut missed, mut failed) = (0, Vec::new(), Vec::new());
     for (name, text, module) in programs() {
         for (what, change) in MISTAKES {
             let all: Vec<_> = changed(&text, *change).collect();
@@ -189,13 +189,18 @@ fn mistakes_are_found() {
                     continue;
                 }
                 planted += 1;
-                if check(&module, &mutant, &how).is_ok_and(|agreement| agreement.equal()) {
-                    missed.push(format!("{name}: {what}: {line}"));
+                match check(&module, &mutant, &how) {
+                    Ok(agreement) if agreement.equal() => {
+                        missed.push(format!("{name}: {what}: {line}"));
+                    }
+                    Ok(_) => {}
+                    Err(error) => failed.push(format!("{name}: {what}: {line}: {error}")),
                 }
             }
         }
     }
     assert!(planted >= 100, "only {planted}");
+    assert!(failed.is_empty(), "{} of {planted}:\n{}", failed.len(), failed.join("\n"));
     assert!(missed.len() * 100 <= planted, "{} of {planted}:\n{}", missed.len(), missed.join("\n"));
 }
 

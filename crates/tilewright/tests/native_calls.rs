@@ -1,7 +1,5 @@
 //! Programs as custom calls of XLA: what is handed over computes what the module does.
 
-#![allow(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use tilewright::interp::{Limits, evaluate};
 use tilewright::ir::{ArrayLiteral, Data, ElementType, Literal, Verified};
 use tilewright::native::{CallProgram, sealed};

@@ -1,6 +1,4 @@
 //! Reports as text.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use tilewright::prelude::*;
 use tilewright::report::{CostReport, Costs, InstructionCosts, RunReport};
 use tilewright::{Recording, check, check_recording, parse};

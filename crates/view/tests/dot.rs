@@ -1,8 +1,7 @@
 //! What pictures of small modules have in them, as texts to read.
 
-mod common;
-
-use common::{before_and_after, fixtures, scene};
+use crate::common;
+use crate::common::{before_and_after, fixtures, scene};
 use tilewright_view::{Emit, Scene};
 
 fn dot(scene: &Scene) -> String {

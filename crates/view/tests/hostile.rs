@@ -1,8 +1,6 @@
 //! Names and graphs that try to break out of the forms.
 
-mod common;
-
-use common::{entry, options};
+use crate::common::{entry, options};
 use tilewright::ir::Module;
 use tilewright_view::{Emit, Scene};
 

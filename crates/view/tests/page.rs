@@ -1,10 +1,8 @@
 //! The boxes that a page adds: scopes of the framework's program, and parts of long lists.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{entry, options};
+use crate::common::{entry, options};
 use serde_json::Value;
 use tilewright_view::{Emit, Scene};
 

@@ -1,8 +1,6 @@
 //! What is drawn, and how it is marked, on small modules.
 
-mod common;
-
-use common::{before_and_after, entry, module, node, options, picture};
+use crate::common::{before_and_after, entry, module, node, options, picture};
 use tilewright_view::picture::{Change, EdgeKind, FrameKind, Kind};
 use tilewright_view::{Emit, Scene, Subject, ViewError, Weights};
 

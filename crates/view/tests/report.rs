@@ -1,7 +1,5 @@
 //! The page on what an optimisation found and did.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
-
 use tilewright::{Options, explain};
 use tilewright_view::report::{Findings, report};
 

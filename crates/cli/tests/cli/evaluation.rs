@@ -41,14 +41,27 @@ fn run_reads_and_writes_npz() {
 
 #[test]
 fn run_takes_every_model() {
+    let mut ran = 0;
     for entry in fs::read_dir(model("")).unwrap() {
         let npz = entry.unwrap().path();
         if npz.extension().is_none_or(|extension| extension != "npz") {
             continue;
         }
         let hlo = npz.with_extension("hlo");
-        tilewright(["run", hlo.to_str().unwrap(), "--inputs", npz.to_str().unwrap()]).ok();
+        let done = tilewright(["run", hlo.to_str().unwrap(), "--inputs", npz.to_str().unwrap()]);
+        let stdout = done.ok().stdout;
+        // The arrays that XLA computed; `tilewright-interp` compares their elements.
+        let module = tilewright::load(&hlo).unwrap();
+        let outputs = npz::read_outputs(&npz, &module).unwrap();
+        let outputs = outputs.leaves();
+        assert_eq!(stdout.lines().count(), outputs.len(), "{}:\n{stdout}", hlo.display());
+        for (i, (line, output)) in stdout.lines().zip(outputs).enumerate() {
+            let start = format!("out{i} {} = {{", output.shape());
+            assert!(line.starts_with(&start), "{}: {line} is not {start}", hlo.display());
+        }
+        ran += 1;
     }
+    assert!(ran >= 80, "{ran} models");
 }
 
 #[test]

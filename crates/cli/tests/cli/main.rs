@@ -1,6 +1,12 @@
 //! Runs the command as users do, and inspects what it prints, writes and returns.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it counted"
+)]
 
 mod bad_input;
 mod bounds;

@@ -9,12 +9,13 @@
 use std::rc::Rc;
 
 use smallvec::SmallVec;
-use tilewright_ir::{CompId, InstId, Op, Opcode, Shape};
+use tilewright_ir::{CompId, InstId, Literal, Op, Opcode, Shape, Verified};
 
 use super::{Evaluator, Plan, Step, Work};
+use crate::devices::Device;
 use crate::error::{Fault, Outcome};
-use crate::limits::MAX_DEPTH;
-use crate::value::num_bytes;
+use crate::limits::{Limits, MAX_DEPTH};
+use crate::value::{Value, num_bytes};
 
 /// An array, by its number.
 type Buffer = usize;
@@ -303,55 +304,13 @@ fn makes_arrays(opcode: Opcode) -> bool {
         )
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
-
-    use tilewright_testkit::fixture::fixtures;
-
-    use super::*;
-    use crate::devices::Device;
-    use crate::inputs::{InputKind, inputs_for};
-    use crate::limits::Limits;
-    use crate::value::Value;
-
-    /// Returns the foreseen bytes, and the bytes that were in use at one time.
-    fn foreseen_and_used(text: &str) -> (u64, u64) {
-        let module = tilewright_text::parse_and_verify(text).map_err(|e| format!("{e:?}")).unwrap();
-        let entry = module.entry().unwrap();
-        let mut evaluator = Evaluator::new(&module, Limits::NONE, Device::single());
-        let most = Walk::new(&mut evaluator).most_alive(entry).unwrap().unwrap();
-        let inputs = inputs_for(&module, 0, InputKind::Normal).unwrap();
-        let arguments = inputs.iter().map(|x| Value::from_literal(x, &evaluator.ledger));
-        let arguments = arguments.collect::<Outcome<_>>().unwrap();
-        drop(evaluator.run(entry, arguments).unwrap());
-        (most.live, evaluator.ledger.peak())
-    }
-
-    #[test]
-    fn what_is_foreseen_is_needed() {
-        let (mut foreseen, mut used) = (0, 0);
-        for model in fixtures("models").unwrap() {
-            let (most, peak) = foreseen_and_used(&model.text().unwrap());
-            assert!(most <= peak, "{}: {most} bytes foreseen, {peak} used", model.name);
-            foreseen += most;
-            used += peak;
-        }
-        assert!(foreseen > used / 2, "{foreseen} bytes foreseen of {used}");
-    }
-
-    /// Counted by hand: 4000 bytes for `x` and `y` each, 40,000 for their product.
-    #[test]
-    fn arrays_count_from_their_step_to_their_last_use() {
-        let text = "HloModule m
-ENTRY e {
-  x = f32[10,100] parameter(0)
-  y = f32[100,10] transpose(x), dimensions={1,0}
-  z = f32[100,100] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  w = f32[10000] reshape(z)
-  ROOT r = f32[100] slice(w), slice={[0:100]}
-}";
-        // x and y go with the product, which is alive until a part of it is cut out.
-        assert_eq!(foreseen_and_used(text).0, 40_000);
-    }
+/// Returns the bytes that are foreseen of a module, and those that were in use at one time; for tests.
+pub(crate) fn foreseen_and_used(module: &Verified, inputs: &[Literal]) -> Outcome<(u64, u64)> {
+    let mut evaluator = Evaluator::new(module, Limits::NONE, Device::single());
+    let Some(entry) = module.entry() else { return Ok((0, 0)) };
+    let most = Walk::new(&mut evaluator).most_alive(entry)?.map_or(0, |most| most.live);
+    let arguments = inputs.iter().map(|x| Value::from_literal(x, &evaluator.ledger));
+    let arguments = arguments.collect::<Outcome<_>>()?;
+    drop(evaluator.run(entry, arguments)?);
+    Ok((most, evaluator.ledger.peak()))
 }

@@ -11,9 +11,6 @@ mod build;
 mod parts;
 mod pieces;
 mod role;
-#[cfg(test)]
-mod tests;
-
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use smallvec::SmallVec;
 use tilewright_ir::{Data, Dims, ElementType, InstId};

@@ -1,7 +1,5 @@
 //! Helpers for several tests: shapes from their text, short forms of modules.
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test panics where it fails")]
-
 use tilewright_ir::ops::attr::{AttrValue, AttrValues};
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, ParameterAttrs, ReshapeAttrs};

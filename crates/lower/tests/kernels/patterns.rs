@@ -2,6 +2,7 @@
 
 use super::harness::{TARGETS, agree, random_inputs, reduce, simulated};
 use tilewright_target::Target;
+use tilewright_testkit::effort::Turns;
 
 /// Shapes with what is reduced and what is left: every kind of axis, odd sizes,
 /// nothing along an axis, nothing at all.
@@ -49,10 +50,11 @@ const OPS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_axis_pattern_on_every_target() {
+    let mut turns = Turns::of(3);
     for name in TARGETS {
         let target = Target::builtin(name).unwrap();
         for (shape, axes, result) in SHAPES {
-            for (element, op, init) in OPS {
+            for (element, op, init) in OPS.iter().filter(|_| turns.is_next()) {
                 let (shape, result) = (format!("{element}{shape}"), format!("{element}{result}"));
                 agree(&reduce(&shape, axes, &result, op, init), &target);
             }

@@ -1,9 +1,14 @@
 //! Any shape, layout, type, computation and machine, against the interpreter: the
 //! same numbers, or an error that says why not.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use tilewright_lower as lower;
 use tilewright_target::{Alignment, Target};
+use tilewright_testkit::effort;
 
 use super::harness::{leaves, random_inputs, reduce_by, run, simulated_by};
 
@@ -106,41 +111,70 @@ pub(crate) fn target() -> impl Strategy<Value = Target> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_machine_and_the_interpreter_agree(
-        case in case(),
-        computation in prop::sample::select(COMPUTATIONS),
-        target in target(),
-        strategy in prop::sample::select(&lower::Strategy::ALL[..]),
-        seed in any::<u64>(),
-    ) {
-        let (element, computation, init) = computation;
-        let (shape, result) = (format!("{element}{}", case.shape), format!("{element}{}", case.result));
-        let module = reduce_by(&shape, &case.axes, &result, computation, init);
-        let inputs = random_inputs(&module, seed).unwrap();
-        let expected = leaves(run(&module, &inputs, &tilewright_interp::Limits::default()).unwrap());
-        match simulated_by(strategy, &module, &target, &inputs) {
-            Ok((values, _)) => prop_assert_eq!(values, expected),
-            Err(why) => {
-                let why = why.to_string();
-                let is_known = computation.starts_with("ROOT") && !computation.contains("compare");
-                if strategy == lower::Strategy::Looped && why.contains("no identity") {
-                    prop_assert!(!is_known, "{}", why);
-                    return Ok(());
-                }
-                let known = ["do not make whole vectors", "do not fit the vector memory"];
-                prop_assert!(known.iter().any(|known| why.contains(known)), "{}", why);
-                // Only tiles that a layout asks for are refused, or little memory, or
-                // elements wider than a lane, of which no whole number fills a vector.
-                let roomy = target.vector_memory_bytes > 500_000;
-                let fills = target.lanes * target.sublanes % 2 == 0 || !element.ends_with("64");
-                // A transpose may need all of an array for a block of the other.
-                let whole = strategy == lower::Strategy::Transposed && why.contains("do not fit");
-                prop_assert!(whole || !(case.plain && roomy && fills), "{}", why);
+#[test]
+fn the_machine_and_the_interpreter_agree() {
+    // How many cases of a kind there were, and how many of them the machine computed.
+    let counts: RefCell<BTreeMap<String, [usize; 2]>> = RefCell::default();
+    let count = |kind: &str, is_computed: bool| {
+        let mut counts = counts.borrow_mut();
+        let [tried, computed] = counts.entry(kind.to_owned()).or_default();
+        *tried += 1;
+        *computed += usize::from(is_computed);
+    };
+    let computations = prop::sample::select(COMPUTATIONS);
+    let strategies = prop::sample::select(&lower::Strategy::ALL[..]);
+    let all = (case(), computations, target(), strategies, any::<u64>());
+    let config = ProptestConfig {
+        cases: effort::cases(150),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let result =
+        TestRunner::new(config).run(&all, |(case, computation, target, strategy, seed)| {
+            let (element, computation, init) = computation;
+            let shape = format!("{element}{}", case.shape);
+            let result = format!("{element}{}", case.result);
+            let module = reduce_by(&shape, &case.axes, &result, computation, init);
+            let inputs = random_inputs(&module, seed).unwrap();
+            let limits = tilewright_interp::Limits::default();
+            let expected = leaves(run(&module, &inputs, &limits).unwrap());
+            let found = simulated_by(strategy, &module, &target, &inputs);
+            count("any", found.is_ok());
+            count(&format!("{strategy:?}"), found.is_ok());
+            if !case.plain {
+                count("tiled", found.is_ok());
             }
-        }
+            match found {
+                Ok((values, _)) => prop_assert_eq!(values, expected),
+                Err(why) => {
+                    let why = why.to_string();
+                    let is_known =
+                        computation.starts_with("ROOT") && !computation.contains("compare");
+                    if strategy == lower::Strategy::Looped && why.contains("no identity") {
+                        prop_assert!(!is_known, "{}", why);
+                        return Ok(());
+                    }
+                    let known = ["do not make whole vectors", "do not fit the vector memory"];
+                    prop_assert!(known.iter().any(|known| why.contains(known)), "{}", why);
+                    // Only tiles that a layout asks for are refused, or little memory, or
+                    // elements wider than a lane, of which no whole number fills a vector.
+                    let roomy = target.vector_memory_bytes > 500_000;
+                    let fills = target.lanes * target.sublanes % 2 == 0 || !element.ends_with("64");
+                    // A transpose may need all of an array for a block of the other.
+                    let whole =
+                        strategy == lower::Strategy::Transposed && why.contains("do not fit");
+                    prop_assert!(whole || !(case.plain && roomy && fills), "{}", why);
+                }
+            }
+            Ok(())
+        });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let counts = counts.into_inner();
+    println!("of each kind, tried and computed: {counts:?}");
+    assert_eq!(counts.len(), 2 + lower::Strategy::ALL.len(), "{counts:?}");
+    let [tried, computed] = counts["any"];
+    assert!(computed * 4 >= tried, "{computed} of {tried} are computed");
+    for (kind, [tried, computed]) in counts {
+        assert!(computed * 6 >= tried, "{kind}: {computed} of {tried} are computed");
     }
 }

@@ -264,7 +264,6 @@ impl Pattern {
     }
 
     /// Returns the most steps from the root down to a value that the pattern matches.
-    #[cfg(test)]
     pub(crate) fn depth(&self) -> usize {
         let operands: &[Self] = match &self.operands {
             Operands::Any => return 0,

@@ -128,6 +128,7 @@ impl Rule {
     /// tried where something within reach was edited.
     #[must_use]
     pub(crate) fn within(self, reach: Reach) -> Self {
+        debug_assert!(reach.steps >= self.pattern.depth(), "it reads as far as its pattern");
         Self { reach: Some(reach), ..self }
     }
 

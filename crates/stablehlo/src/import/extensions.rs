@@ -92,30 +92,3 @@ fn composite(operation: &Operation) -> Option<Named> {
     };
     Some((name.into(), attributes))
 }
-
-#[cfg(test)]
-mod tests {
-    use tilewright_ir::Opcode;
-
-    /// PyTorch writes the error function so; jaxlib makes `erf` of it.
-    #[test]
-    #[allow(clippy::unwrap_used, reason = "this is a test")]
-    fn ops_in_custom_calls_are_ops() {
-        let text = |version: &str| {
-            format!(
-                "func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {{
-                   %0 = stablehlo.custom_call @mhlo.erf(%arg0) {{mhlo.attributes = {{}}{version}}}
-                     : (tensor<2xf32>) -> tensor<2xf32>
-                   return %0 : tensor<2xf32>
-                 }}"
-            )
-        };
-        let root = |version: &str| {
-            let program = crate::text::parse(&text(version)).unwrap();
-            let module = crate::import(&program).unwrap();
-            module.opcode(module.computation(module.entry().unwrap()).root().unwrap())
-        };
-        assert_eq!(root(", mhlo.version = 1 : i64"), Opcode::Erf);
-        assert_eq!(root(""), Opcode::CustomCall);
-    }
-}

@@ -1,13 +1,15 @@
 //! Texts that are broken, deep or large: an error, and no panic.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
-use proptest::prelude::{ProptestConfig, Strategy, any};
+use proptest::prelude::{ProptestConfig, Strategy, TestCaseError, any};
 use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
 use proptest::{prop_oneof, proptest};
 use tilewright_stablehlo::text::parse;
-use tilewright_testkit::mlir_properties;
+use tilewright_testkit::mlir_properties::{self, Outcome};
 
 /// A stack as small as that of a test thread, whatever runs this test.
 fn on_small_stack(part: impl FnOnce() + Send + 'static) {
@@ -15,12 +17,13 @@ fn on_small_stack(part: impl FnOnce() + Send + 'static) {
     thread.expect("a thread").join().expect("no panic");
 }
 
+const NAMES: [&str; 5] =
+    ["every_form.pretty", "mlp.debug", "sharded.generic", "ffi.pretty", "constants.pretty"];
+
 fn fixtures() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let names =
-        ["every_form.pretty", "mlp.debug", "sharded.generic", "ffi.pretty", "constants.pretty"];
     let read = |name| fs::read_to_string(folder.join(format!("{name}.mlir"))).expect(name);
-    names.into_iter().map(read).collect()
+    NAMES.into_iter().map(read).collect()
 }
 
 fn assert_too_deep(text: String) {
@@ -151,25 +154,61 @@ const PIECES: &[&str] = &[
     "true",
 ];
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+#[test]
+fn texts_as_they_are_become_modules_and_texts_again() {
+    let outcomes: Vec<Outcome> = fixtures()
+        .iter()
+        .map(|text| {
+            mlir_properties::text(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem}"))
+        })
+        .collect();
+    println!("{NAMES:?}: {outcomes:?}");
+    assert!(outcomes.iter().all(|outcome| *outcome > Outcome::Unread), "{outcomes:?}");
+    assert_eq!(outcomes[1], Outcome::Exported, "{}", NAMES[1]);
+    let exported = outcomes.iter().filter(|outcome| **outcome == Outcome::Exported).count();
+    assert!(exported >= 2, "{outcomes:?}");
+}
 
-    #[test]
-    fn mutated_texts_do_not_panic(
-        which: Index,
-        mutations in proptest::collection::vec((any::<Index>(), 0..8_usize, any::<Index>()), 1..6),
-    ) {
-        let texts = fixtures();
+fn count(counter: &Cell<u32>, is_counted: bool) {
+    counter.set(counter.get() + u32::from(is_counted));
+}
+
+#[test]
+fn mutated_texts_do_not_panic() {
+    let mutation = || (any::<Index>(), 0..8_usize, any::<Index>());
+    // What is read after one mutation is rarely read after several.
+    let mutations = prop_oneof![
+        proptest::collection::vec(mutation(), 1..2),
+        proptest::collection::vec(mutation(), 1..6),
+    ];
+    let strategy = (any::<Index>(), mutations);
+    let texts = fixtures();
+    let [tried, read, exported] = [const { Cell::new(0_u32) }; 3];
+    let config =
+        ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&strategy, |(which, mutations)| {
         let mut text = texts[which.index(texts.len())].clone();
         for (at, removed, piece) in mutations {
             let at = floor(&text, at.index(text.len() + 1));
             let end = floor(&text, (at + removed).min(text.len())).max(at);
             text.replace_range(at..end, PIECES[piece.index(PIECES.len())]);
         }
-        if let Err(problem) = mlir_properties::text(text.as_bytes()) {
-            panic!("{problem}\n{text}");
-        }
-    }
+        let outcome = mlir_properties::text(text.as_bytes())
+            .map_err(|problem| TestCaseError::fail(format!("{problem}\n{text}")))?;
+        count(&tried, true);
+        count(&read, outcome > Outcome::Unread);
+        count(&exported, outcome == Outcome::Exported);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let [tried, read, exported] = [tried, read, exported].map(Cell::into_inner);
+    println!("of {tried}, {read} are read and {exported} exported");
+    assert!(read * 100 >= tried, "{read} of {tried} are read");
+    assert!(exported >= 1, "{exported} of {read} are exported");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn any_pieces_do_not_panic(

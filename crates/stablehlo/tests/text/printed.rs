@@ -4,8 +4,8 @@ use std::fs;
 
 use tilewright_stablehlo::print::{Style, print_as};
 
-use crate::fixtures::{folder, names, unify};
-use crate::read;
+use crate::text::fixtures::{folder, names, unify};
+use crate::text::read;
 
 const PLAIN: Style = Style { is_generic: false, has_locations: false };
 

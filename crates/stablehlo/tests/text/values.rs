@@ -6,7 +6,7 @@ use tilewright_stablehlo::mlir::{
     Attribute, DenseArray, Elements, Location, Operation, Scalar, Sign, TensorType, Type,
 };
 
-use crate::{attribute, operations, read};
+use crate::text::{attribute, operations, read};
 
 fn integer(bits: u32, sign: Sign) -> Type {
     Type::Scalar(Scalar::Integer { bits, sign })

@@ -1,6 +1,9 @@
 //! Random modules: renamed and reordered they are the same, and one mutation is one difference.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use tilewright::ir::{CompId, InstId, Literal, Op, Opcode, Position};
 use tilewright_testkit::generate::{Options, random_module};
 
@@ -117,6 +120,46 @@ fn mutated(module: &Module, kind: usize, dice: &mut Dice) -> Option<(Module, Exp
     }
 }
 
+#[test]
+fn one_mutation_is_one_difference() {
+    // How many modules of a kind there were, and how many of them had what it changes.
+    let counted = Cell::new([[0_u32; 2]; 3]);
+    let config =
+        ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
+    let strategy = (0..u64::MAX, 5_usize..120, 0_usize..3, any::<bool>());
+    let result = TestRunner::new(config).run(&strategy, |(seed, size, kind, shuffles)| {
+        let module = random_module(seed, &Options::of_size(size));
+        let mutation = mutated(&module, kind, &mut Dice(seed));
+        let mut counts_of_kinds = counted.get();
+        counts_of_kinds[kind][0] += 1;
+        counts_of_kinds[kind][1] += u32::from(mutation.is_some());
+        counted.set(counts_of_kinds);
+        let Some((other, expected)) = mutation else { return Ok(()) };
+        let other = if shuffles { shuffled(&other, seed) } else { other };
+        let found = compared(&module, &other);
+        let mut changed = found.computations.iter().flat_map(|of| &of.changed);
+        match expected {
+            Expected::Changed(what) => {
+                prop_assert_eq!(counts(&found), [1, 0, 0, 0], "{:#?}", found);
+                let pair = changed.next().unwrap();
+                prop_assert!(!pair.changes.is_empty(), "{:#?}", found);
+                prop_assert!(pair.changes.iter().all(|change| change.what == what));
+            }
+            Expected::Added => {
+                prop_assert_eq!(counts(&found), [1, 1, 0, 0], "{:#?}", found);
+                prop_assert_eq!(changed.next().unwrap().changes.len(), 1);
+            }
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    let counted = counted.into_inner();
+    println!("of each kind, tried and mutated: {counted:?}");
+    for [tried, mutated] in counted {
+        assert!(mutated * 10 >= tried, "{counted:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -126,30 +169,6 @@ proptest! {
         let other = shuffled(&module, seed ^ 0x5eed);
         let found = compared(&module, &other);
         prop_assert!(found.is_same(), "{found:#?}");
-    }
-
-    #[test]
-    fn one_mutation_is_one_difference(
-        seed in 0..u64::MAX, size in 5_usize..120, kind in 0_usize..3, shuffles: bool,
-    ) {
-        let module = random_module(seed, &Options::of_size(size));
-        let Some((other, expected)) = mutated(&module, kind, &mut Dice(seed)) else {
-            return Ok(());
-        };
-        let other = if shuffles { shuffled(&other, seed) } else { other };
-        let found = compared(&module, &other);
-        let mut changed = found.computations.iter().flat_map(|of| &of.changed);
-        match expected {
-            Expected::Changed(what) => {
-                prop_assert_eq!(counts(&found), [1, 0, 0, 0], "{:#?}", found);
-                let pair = changed.next().unwrap();
-                prop_assert!(pair.changes.iter().all(|change| change.what == what));
-            }
-            Expected::Added => {
-                prop_assert_eq!(counts(&found), [1, 1, 0, 0], "{:#?}", found);
-                prop_assert_eq!(changed.next().unwrap().changes.len(), 1);
-            }
-        }
     }
 
     /// Whatever two modules are, the difference is symmetric.

@@ -1,6 +1,6 @@
 //! Ops that move elements: each alone, in both an array's own layout and others.
 
-use super::{Near, agrees, agrees_somehow, op};
+use super::{Near, Tally, agrees, agrees_somehow, op};
 
 /// Types of every width.
 const TYPES: [&str; 5] = ["f32", "f64", "bf16", "s8", "pred"];
@@ -152,6 +152,7 @@ fn turned_around() {
 
 #[test]
 fn pads() {
+    let mut narrow = Tally::default();
     for (from, to, padding) in [
         ("[5]", "[9]", "1_3"),
         ("[5]", "[5]", "-2_2"),
@@ -176,7 +177,7 @@ fn pads() {
             // Conditions along two dims take more registers than `mlu-like` has where a
             // vector of narrow elements is four of indices.
             if padding.contains('x') && ["s8", "pred"].contains(&element) {
-                agrees_somehow(Near::Same, &op(&[&x], &constant));
+                narrow.add(agrees_somehow(Near::Same, &op(&[&x], &constant)));
                 continue;
             }
             agrees(Near::Same, &op(&[&x], &constant));
@@ -184,6 +185,8 @@ fn pads() {
             agrees(Near::Same, &op(&[&x, &format!("{element}[]")], &given));
         }
     }
+    println!("narrow elements along two dims: {narrow:?}");
+    assert!(narrow.without_host * 8 >= narrow.runs, "{narrow:?}");
 }
 
 #[test]
@@ -242,7 +245,9 @@ fn layouts() {
 /// numbers are right.
 #[test]
 fn tiles() {
+    let mut all = Tally::default();
     for tiles in ["T(8,128)", "T(4,8)", "T(2,4)(2,1)", "T(128)", "T(3,12)", "T(32)"] {
+        let mut tally = Tally::default();
         for element in TYPES {
             let tiled = format!("{element}[5,9,35]{{2,1,0:{tiles}}}");
             let turned = format!("{element}[5,9,35]{{1,2,0:{tiles}}}");
@@ -254,11 +259,16 @@ fn tiles() {
                 (&turned, &tiled),
                 (&turned, &plain),
             ] {
-                agrees_somehow(Near::Same, &op(&[x], &format!("ROOT r = {y} copy(x0)")));
+                let copied = op(&[x], &format!("ROOT r = {y} copy(x0)"));
+                tally.add(agrees_somehow(Near::Same, &copied));
                 let name = if element == "pred" { "xor" } else { "add" };
                 let both = format!("ROOT r = {y} {name}(x0, x1)");
-                agrees_somehow(Near::Same, &op(&[x, &plain], &both));
+                tally.add(agrees_somehow(Near::Same, &op(&[x, &plain], &both)));
             }
         }
+        println!("{tiles}: {tally:?}");
+        all.add(tally);
     }
+    println!("all tiles: {all:?}");
+    assert!(all.with_kernels * 100 >= all.runs, "{all:?}");
 }

@@ -190,7 +190,7 @@ fn results_that_lie_differently() {
     assert_eq!(outputs(&text, &target), [1, 1]);
 }
 
-/// Control dependencies keep their ends out of kernels.
+/// What waits for another instruction is in no kernel, and what it waits for stays beside one.
 #[test]
 fn control_dependencies() {
     let text = "HloModule m
@@ -203,7 +203,9 @@ ENTRY e {
     let module = parsed(text);
     let inputs = random_inputs(&module, 0).unwrap();
     for target in super::machines() {
-        ran(Near::Same, &module, &target, &inputs);
+        let ran = ran(Near::Same, &module, &target, &inputs);
+        assert_eq!(ran.kernels.len(), 1, "{:?} on {}", ran.host_calls, target.name);
+        assert!(!ran.host_calls.is_empty(), "on {}", target.name);
     }
 }
 

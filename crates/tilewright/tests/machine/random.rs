@@ -1,11 +1,15 @@
 //! Random modules of all that kernels do, against the interpreter.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use tilewright::interp::evaluate;
 use tilewright::targets::Alignment;
 use tilewright::{Limits, Target, random_inputs, simulate};
+use tilewright_testkit::effort;
 
-use super::{Near, differs, fused_as_it_should, machines, parsed};
+use super::{Near, Tally, differs, fused_as_it_should, machines, parsed};
 
 /// Choices that a module is made of, used up one by one.
 struct Choices<'a> {
@@ -376,17 +380,17 @@ fn any_target() -> impl Strategy<Value = Target> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_machine_and_the_interpreter_agree(
-        parameters in 1usize..4,
-        steps in 3usize..12,
-        choices in prop::collection::vec(any::<u32>(), 150),
-        any_target in any_target(),
-        seed in any::<u64>(),
-    ) {
+#[test]
+fn the_machine_and_the_interpreter_agree() {
+    let choices = prop::collection::vec(any::<u32>(), 150);
+    let strategy = (1usize..4, 3usize..12, choices, any_target(), any::<u64>());
+    let tally = Cell::new(Tally::default());
+    let config = ProptestConfig {
+        cases: effort::cases(100),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let agrees = |(parameters, steps, choices, any_target, seed): (_, _, Vec<u32>, Target, u64)| {
         let text = module(parameters, steps, &choices);
         let module = parsed(&text);
         let inputs = random_inputs(&module, seed).unwrap();
@@ -396,13 +400,23 @@ proptest! {
             let kernels = fused_as_it_should(&module, target);
             let outlined = evaluate(&kernels.module, &inputs, &limits).unwrap();
             prop_assert_eq!(&outlined, &expected, "outlined on {:?}\n{}", target, text);
-            match simulate::run(&module, &inputs, target, tilewright::lower::Strategy::Fused, &limits) {
+            let strategy = tilewright::lower::Strategy::Fused;
+            match simulate::run(&module, &inputs, target, strategy, &limits) {
                 Err(why) => prop_assert!(false, "{} on {:?}\n{}", why, target, text),
-                Ok((found, _)) => {
+                Ok((found, ran)) => {
                     let why = differs(Near::Same, &expected, &found.output);
                     prop_assert!(why.is_none(), "{:?} on {:?}\n{}", why, target, text);
+                    let mut counted = tally.get();
+                    counted.count(&ran);
+                    tally.set(counted);
                 }
             }
         }
-    }
+        Ok(())
+    };
+    TestRunner::new(config).run(&strategy, agrees).unwrap_or_else(|error| panic!("{error}"));
+    let tally = tally.into_inner();
+    println!("{tally:?}");
+    assert!(tally.with_kernels * 3 >= tally.runs, "{tally:?}");
+    assert!(tally.without_host * 6 >= tally.runs, "{tally:?}");
 }

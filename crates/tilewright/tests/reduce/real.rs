@@ -6,7 +6,7 @@ use tilewright::ir::{Opcode, Verified};
 use tilewright::{Candidate, ReduceOptions};
 use tilewright_testkit::fixture;
 
-use crate::{has_op, with_op};
+use crate::reduce::{has_op, with_op};
 
 fn gpt2() -> Verified {
     tilewright::load(fixture::root().join("foreign/gpt2_small_step.hlo")).unwrap()

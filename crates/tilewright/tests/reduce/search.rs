@@ -8,7 +8,7 @@ use std::time::Duration;
 use tilewright::ir::Opcode;
 use tilewright::{Candidate, Ended, Error, ReduceOptions, Verified};
 
-use crate::{has_op, reduced};
+use crate::reduce::{has_op, reduced};
 
 fn layer_norm() -> Verified {
     let path = tilewright_testkit::fixture::root().join("models/group_norm_nhwc.hlo");

@@ -2,7 +2,7 @@
 
 use tilewright::ir::Opcode;
 
-use crate::{entry_parameters, has_op, reduced, with_op};
+use crate::reduce::{entry_parameters, has_op, reduced, with_op};
 
 /// A loop that carries more than it needs.
 const LOOP: &str = "HloModule loop

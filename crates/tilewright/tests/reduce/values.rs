@@ -3,7 +3,7 @@
 use tilewright::RunOptions;
 use tilewright::ir::{Data, Literal, Opcode};
 
-use crate::{entry_parameters, has_op, reduced, with_op};
+use crate::reduce::{entry_parameters, has_op, reduced, with_op};
 
 /// Three outputs, of which one needs a tanh.
 const OUTPUTS: &str = "HloModule outputs

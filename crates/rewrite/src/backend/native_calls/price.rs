@@ -308,51 +308,6 @@ mod tests {
         assert_eq!(walk(&[1, 1], &[0]), None);
     }
 
-    /// Shapes at which all were measured, with the time of what is compiled by that of the kernel.
-    #[test]
-    fn calls_are_made_where_kernels_were_faster() {
-        use ElementType::{BF16, F16, F32, F64, Pred, S32, U8};
-        use NativeFold::{ArgMax, Max, Or, Sum};
-        for (sizes, axes, element_type, fold, ratio) in [
-            (&[1 << 20, 4][..], &[1][..], F32, Sum, 0.55),
-            (&[1 << 19, 8], &[1], F32, Sum, 3.65),
-            (&[322_638, 13], &[1], F32, Sum, 2.08),
-            (&[1 << 20, 4], &[0], F32, Sum, 0.97),
-            (&[1 << 19, 8], &[0], F32, Sum, 3.01),
-            (&[256, 16384], &[0], F32, Sum, 1.76),
-            (&[4096, 1024], &[1], F32, Sum, 0.78),
-            (&[8, 64, 64, 32, 4], &[1, 3], F32, Sum, 1.81),
-            (&[16, 32, 16, 32, 16], &[0, 2, 4], F32, Sum, 2.89),
-            (&[1 << 16, 2, 8], &[1], F32, Sum, 0.65),
-            (&[1 << 19, 8], &[0], F32, Max, 3.52),
-            (&[1 << 18, 16], &[1], F32, Max, 1.1),
-            (&[1 << 22], &[0], F32, ArgMax, 1.73),
-            (&[4096, 1024], &[1], F32, ArgMax, 3.7),
-            (&[1 << 18, 16], &[1], F32, ArgMax, 0.68),
-            (&[1 << 16, 4], &[0], F32, ArgMax, 1.99),
-            (&[1 << 20, 4], &[1], F64, Sum, 1.86),
-            (&[1 << 18, 16], &[0], BF16, Sum, 3.4),
-            (&[4096, 1024], &[0], BF16, Sum, 0.92),
-            (&[1 << 20, 4], &[1], BF16, Max, 6.4),
-            (&[1 << 20, 4], &[0], BF16, Max, 0.7),
-            (&[1 << 18, 16], &[0], F16, Sum, 3.19),
-            (&[1 << 20, 4], &[1], F16, Sum, 0.38),
-            (&[4096, 1024], &[1], S32, Max, 5.4),
-            (&[32, 128, 1024], &[0, 2], S32, Sum, 1.15),
-            (&[1 << 15, 4], &[0], S32, ArgMax, 1.75),
-            (&[4096, 1024], &[1], S32, ArgMax, 3.66),
-            (&[1 << 20, 4], &[0], Pred, Or, 2.45),
-            (&[349_504, 12], &[0], Pred, Or, 0.67),
-            (&[1 << 20, 4], &[0], U8, Max, 23.7),
-            (&[1 << 17, 32], &[1], U8, Max, 0.24),
-        ] {
-            let array = ArrayShape::new(element_type, sizes.iter().copied());
-            let call = NativeCall { fold, axes: dims(axes) };
-            let pays = price(&array, &call).is_some_and(super::Price::pays);
-            assert_eq!(pays, ratio > 1.3, "{array} {axes:?} {fold:?}");
-        }
-    }
-
     #[test]
     fn small_arrays_are_left_alone() {
         let call = NativeCall { fold: NativeFold::Sum, axes: dims([1]) };

@@ -4,8 +4,6 @@
 
 mod placement;
 mod plan;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::cell::OnceCell;

@@ -1,6 +1,4 @@
 //! Tests of the reader of MLIR's text.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test panics where it fails")]
-
 mod errors;
 mod fixtures;
 mod hostile;

@@ -1,16 +1,11 @@
 //! How front ends make modules.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
-#[path = "../common/mod.rs"]
-mod common;
-
 mod annotations;
 mod defaults;
 mod errors;
 mod methods;
 mod models;
 
-use common::{names, shape};
+use crate::common::{names, shape};
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{
     ArrayLiteral, BuildError, Builder, Data, EditError, ElementType, InstId, Literal, Opcode,

@@ -1,8 +1,6 @@
 //! Kernels of reductions and selections on the machine, against the interpreter, and
 //! groups that are no kernel.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 mod accuracy;
 mod groups;
 mod harness;

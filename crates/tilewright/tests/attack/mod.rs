@@ -13,29 +13,15 @@ use setup::Setup;
 use tilewright_testkit::attack::{
     Blame, Judge, MUTANTS, Mode, Profile, Sizes, Verdict, inputs, program,
 };
-
-/// Calls `f` with each seed, on all threads.
-fn each(seeds: Range<u64>, f: impl Fn(u64) + Sync) {
-    let next = Mutex::new(seeds);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.lock().expect("seeds").next();
-                    let Some(seed) = seed else { return };
-                    f(seed);
-                }
-            });
-        }
-    });
-}
+use tilewright_testkit::effort::{each, seeds};
 
 #[test]
 fn rewrites_hold_under_attack() {
     let setup = Setup::new();
     let judged = Mutex::new(0);
-    each(0..6000, |seed| {
+    let seeds = seeds(800);
+    let least = usize::try_from(seeds.end - seeds.start).expect("few");
+    each(seeds, |seed| {
         let hunt = setup.hunt();
         let outcome = hunt.seed(seed).expect("the program runs");
         if let Some(failure) = outcome.failure {
@@ -45,7 +31,7 @@ fn rewrites_hold_under_attack() {
     });
     // Fewer, and the test says little: passes find nothing, or nothing can be judged.
     let judged = judged.into_inner().expect("a count");
-    assert!(judged >= 6000, "{judged} rewrites were judged");
+    assert!(judged >= least, "{judged} rewrites were judged");
 }
 
 /// Programs that longer hunts found, and what of them was once judged or rewritten wrongly.

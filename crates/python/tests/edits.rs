@@ -1,6 +1,4 @@
-//! What becomes of a module whose edit does not end well. The package itself is a library for
-//! Python and has no tests in Rust; the file under test needs no Python.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test panics where it fails")]
+//! What becomes of a module whose edit does not end well.
 
 #[expect(dead_code, reason = "the package uses what this test does not")]
 #[path = "../src/state.rs"]

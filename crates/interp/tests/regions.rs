@@ -1,10 +1,8 @@
 //! Tests that regions compute the same as their instructions one by one.
 
-use tilewright_ir::{Literal, Verified};
-
-use super::*;
-use crate::inputs::{InputKind, inputs_for};
-use crate::{Evaluation, Limits};
+use tilewright_interp::inside::regions;
+use tilewright_interp::{Evaluation, InputKind, Limits, inputs_for};
+use tilewright_ir::{Data, Literal, Verified};
 
 fn module(text: &str) -> Verified {
     match tilewright_text::parse_and_verify(text) {
@@ -38,12 +36,7 @@ fn check(text: &str) -> Vec<usize> {
     for (number, (fused, apart)) in fused.leaves().iter().zip(apart.leaves()).enumerate() {
         assert_eq!(first_difference(fused, apart), None, "output {number} of {text}");
     }
-    let entry = module.entry().map(|entry| module.instructions(entry).collect::<Vec<_>>());
-    let sizes = pieces(&module, &entry.unwrap_or_default()).into_iter().map(|piece| match piece {
-        Piece::One(_) => 1,
-        Piece::Together(members) => members.len(),
-    });
-    sizes.filter(|&size| size > 1).collect()
+    regions(&module)
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Reductions of modules, with closures as predicates. Expected sizes are counted by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 mod fixtures;
 mod real;
 mod search;

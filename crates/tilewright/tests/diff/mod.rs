@@ -1,6 +1,4 @@
 //! What `diff` says of pairs of modules.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 mod pairs;
 mod random;
 mod texts;

@@ -1,10 +1,5 @@
 //! Tests the rules of the verifier: for every code a module that breaks only that rule, made by
 //! edits (`edits`) and from text (`fixtures`).
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test panics where it fails")]
-
-#[path = "../common/mod.rs"]
-mod common;
-
 mod accepted;
 mod annotations;
 mod edits;

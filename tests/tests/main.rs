@@ -1,0 +1,13 @@
+//! Tests of the workspace as a whole.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it counted"
+)]
+
+mod documents;
+mod house;
+mod snapshots;
