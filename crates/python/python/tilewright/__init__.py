@@ -44,6 +44,7 @@ from tilewright._core import (
     Shape,
     Subcomputation,
     Value,
+    __version__,
 )
 from tilewright._errors import (
     Diagnostic,

@@ -1,10 +1,14 @@
-"""`python -m tilewright script.py args...`: runs a script with the rewriter installed."""
+"""`python -m tilewright script.py args...`: runs a script with the rewriter installed.
+
+`python -m tilewright --version` prints the version."""
 
 from __future__ import annotations
 
 import os
 import runpy
 import sys
+
+from tilewright import _core
 
 
 def main() -> None:
@@ -13,6 +17,9 @@ def main() -> None:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__, "\nTILEWRIGHT=TARGET names a target; TILEWRIGHT_REPORT=1 prints a report.")
         raise SystemExit(0 if args else 2)
+    if args[0] in ("-V", "--version"):
+        print(f"tilewright {_core.__version__}")
+        return
     os.environ.setdefault("TILEWRIGHT", "1")
     from tilewright._jax._install import from_environment
 

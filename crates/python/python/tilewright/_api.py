@@ -20,7 +20,6 @@ from tilewright._reports import (
     RuleTrial,
     RunReport,
 )
-from tilewright._values import inputs_for, value
 
 DEFAULT_TARGET = "tpu-like"
 
@@ -249,7 +248,7 @@ def check(
     a = loaded(a)
     if b is None:
         b = optimize(a, target, exact=exact, fast_math=fast_math).module
-    given = None if inputs is None else inputs_for(_core.parameter_shapes(a), tuple(inputs))
+    given = None if inputs is None else _inputs_for(a, tuple(inputs))
     as_json, text = _core.check(
         a,
         loaded(b),
@@ -359,13 +358,22 @@ def _inputs(
 ) -> list[_core.Literal] | None:
     """The inputs of a run; ``None`` if they are random."""
     if seed is None:
-        return inputs_for(_core.parameter_shapes(module), arrays)
+        return _inputs_for(module, arrays)
     if arrays:
         raise UsageError("seed and arrays exclude each other", code="usage")
     return None
 
 
+def _inputs_for(module: _core.Module, arrays: tuple[Any, ...]) -> list[_core.Literal]:
+    # It imports NumPy, which takes longer than all else here: when the first arrays come.
+    from tilewright._values import inputs_for
+
+    return inputs_for(_core.parameter_shapes(module), arrays)
+
+
 def _ran(handed: Any, outfeed: list[Any], as_json: str, text: str) -> Ran:
+    from tilewright._values import value
+
     report: RunReport = RunReport.of(as_json, text)
     return Ran(value(handed), tuple(value(each) for each in outfeed), report)
 

@@ -12,6 +12,8 @@ from typing import Any, final
 from tilewright._api import Added
 from tilewright._reports import Difference, Ran, RunReport
 
+__version__: str
+
 @final
 class Module:
     """An HLO module. It is valid, but within ``with module.edit() as e:``.
