@@ -165,14 +165,17 @@ fn check_unchanged(before: &Verified, after: &Optimized) -> Result<(), Failed> {
     Ok(())
 }
 
+/// What a module computes, or why it does not.
+type Value = Rc<Result<Literal, String>>;
+
 /// A module, and the values that it computes for kinds of inputs: each is evaluated once.
 struct Original<'a> {
     module: &'a Verified,
-    values: RefCell<Vec<(InputKind, Rc<Result<Literal, String>>)>>,
+    values: RefCell<Vec<(InputKind, Value)>>,
 }
 
 impl Original<'_> {
-    fn value(&self, kind: InputKind) -> Rc<Result<Literal, String>> {
+    fn value(&self, kind: InputKind) -> Value {
         let known = self.values.borrow().iter().find(|(of, _)| *of == kind).map(|(_, v)| v.clone());
         known.unwrap_or_else(|| {
             let value = Rc::new(evaluated(self.module, 1, kind));
