@@ -306,9 +306,9 @@ fn sums_pulled_apart_are_the_same() {
     println!("of {count}: {fired:?}, {staged} with factors out, {alone} alone, {shared} shared");
     for (of, ..) in TYPES {
         let share = fired.get(of).copied().unwrap_or_default() * 100;
-        assert!(share >= count as usize * 5, "{of} in {fired:?} of {count}");
+        assert!(share >= count as usize * 2, "{of} in {fired:?} of {count}");
     }
     for (what, of) in [("factors out", staged), ("alone", alone), ("shared", shared)] {
-        assert!(of * 20 >= count as usize, "{what}: {of} of {count}");
+        assert!(of * 60 >= count as usize, "{what}: {of} of {count}");
     }
 }
