@@ -1,7 +1,7 @@
 """Programs that say themselves what each of eight devices does, run by JAX and by `run`.
 
 Run as a script, because the number of devices is fixed when JAX starts.  Prints one JSON
-list with a record for each program.  With `gspmd`, JAX lowers for the older partitioner.
+object: for each partitioner, GSPMD being the older one, a list with a record for each program.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+FLAGS = os.environ.get("XLA_FLAGS", "")
+os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_force_host_platform_device_count=8"
 
 import jax
 
@@ -22,7 +21,7 @@ jax.config.update("jax_platforms", "cpu")
 
 import jax.numpy as jnp
 import numpy as np
-import tool
+import tilewright as tw
 import xla
 from jax import lax, shard_map
 from jax.sharding import Mesh
@@ -92,26 +91,29 @@ def record(name: str, function: Function, shapes: tuple[tuple[int, ...], ...]) -
     arguments = [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
     lowered = jax.jit(function).lower(*arguments)
     expected = jax.tree.leaves(lowered.compile()(*arguments))
-    with tempfile.TemporaryDirectory() as folder:
-        text, inputs, outputs = (Path(folder) / n for n in ("m.hlo", "in.npz", "out.npz"))
-        text.write_text(lowered.as_text(dialect="hlo"))
-        np.savez(inputs, **{f"in{i}": value for i, value in enumerate(arguments)})
-        tool.tilewright("run", text, "--inputs", inputs, "-o", outputs)
-        # `check` fails where the rewritten program differs on any device.
-        rewritten = Path(folder) / "opt.hlo"
-        tool.tilewright("opt", text, "-o", rewritten)
-        tool.tilewright("check", text, rewritten)
-        with np.load(outputs) as got:
-            rows = [got[f"out{i}"] for i in range(len(expected))]
+    text = lowered.as_text(dialect="hlo")
+    rows = jax.tree.leaves(tw.run(text, *arguments).output)
     errors = [
         xla.error(row, np.asarray(value))
         for value, of_all in zip(expected, rows, strict=True)
         for row in of_all
     ]
-    return {"name": name, "devices": len(rows[0]), "error": max(errors)}
+    return {
+        "name": name,
+        "devices": len(rows[0]),
+        "error": max(errors),
+        # On every device.
+        "stays_equal": tw.check(text, tw.optimize(text).module).equal,
+        "is_for_shardy": "xla.sdy" in text,
+    }
+
+
+def records(partitioner: str) -> list[dict[str, Any]]:
+    """What becomes of each program that is lowered for a partitioner."""
+    jax.config.update("jax_use_shardy_partitioner", partitioner == "shardy")
+    jax.clear_caches()
+    return [record(*program) for program in programs()]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        jax.config.update("jax_use_shardy_partitioner", sys.argv[1] != "gspmd")
-    json.dump([record(*program) for program in programs()], sys.stdout)
+    json.dump({name: records(name) for name in ("shardy", "gspmd")}, sys.stdout)

@@ -1,4 +1,4 @@
-"""Group norms sharded over eight devices, before and after `tilewright opt`.
+"""Group norms sharded over eight devices, before and after the rewriter.
 
 Run as a script, because the number of devices is fixed when JAX starts.  Prints
 one JSON list with a record for each program.
@@ -10,12 +10,12 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+FLAGS = os.environ.get("XLA_FLAGS", "")
+os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_force_host_platform_device_count=8"
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fixtures"))
 
 import jax
@@ -24,7 +24,7 @@ jax.config.update("jax_platforms", "cpu")
 
 import numpy as np
 import programs
-import tool
+import tilewright as tw
 import xla
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -78,22 +78,23 @@ def shardings(text: str) -> list[str]:
     return sorted(re.findall(r"sharding=\{.*?\}(?=[,\s]|$)", text, re.MULTILINE))
 
 
-def record(name: str, text: str, target: str, arguments: Sequence[jax.Array]) -> dict[str, Any]:
-    """What rewriting changes of a program."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "in.hlo"
-        path.write_text(text)
-        after = tool.tilewright("opt", path, "--target", target)
-        same = tool.tilewright("convert", path)
-    original, rewritten = compiled(text), compiled(after)
-    pairs = zip(shards(rewritten, arguments), shards(original, arguments))
-    return {
-        "name": f"{name} for {target}",
-        "changed": after != same,
-        "error": max(xla.error(new, old) for new, old in pairs),
-        "collectives": [collectives(original), collectives(rewritten)],
-        "shardings": [shardings(text), shardings(after)],
-    }
+def records_of(name: str, text: str, arguments: Sequence[jax.Array]) -> Iterator[dict[str, Any]]:
+    """What rewriting for two targets changes of a program."""
+    original = compiled(text)
+    before = shards(original, arguments)
+    for target in ("tpu-like", "cpu"):
+        module = tw.Module.from_text(text)
+        done = tw.optimize(module, target).module
+        after = done.to_text()
+        rewritten = compiled(after)
+        pairs = zip(shards(rewritten, arguments), before, strict=True)
+        yield {
+            "name": f"{name} for {target}",
+            "changed": done != module,
+            "error": max(xla.error(new, old) for new, old in pairs),
+            "collectives": [collectives(original), collectives(rewritten)],
+            "shardings": [shardings(text), shardings(after)],
+        }
 
 
 def records() -> Iterator[dict[str, Any]]:
@@ -111,8 +112,7 @@ def records() -> Iterator[dict[str, Any]]:
         for kind, (function, cotangents) in kinds.items():
             arguments = [x, c, c, *[x] * cotangents]
             text = jax.jit(function).lower(*arguments).as_text(dialect="hlo")
-            for target in ("tpu-like", "cpu"):
-                yield record(f"{kind} {layout}", text, target, arguments)
+            yield from records_of(f"{kind} {layout}", text, arguments)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ FLAGS = (
 ).split()
 
 pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium: apt-get install chromium"
+    CHROMIUM is None, reason="Chromium is optional, and not installed: apt-get install chromium"
 )
 
 PLAY = """

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import tilewright as tw
 
-import pytest
-
-import tool
 import xla
 
 MODULE = r"""HloModule m, num_partitions=2, origin_recovery_table={
@@ -49,29 +46,19 @@ def same(actual: xla.HloModule, expected: xla.HloModule) -> None:
     assert xla.proto_without_id(actual) == xla.proto_without_id(expected)
 
 
-@pytest.mark.usefixtures("binary")
-def test_text_to_text_and_proto_are_xlas(tmp_path: Path) -> None:
+def test_text_to_text_and_proto_are_xlas() -> None:
     """Escapes, tables in tables, constants, stack frames: what XLA makes of them."""
-    source = tmp_path / "in.hlo"
-    source.write_text(MODULE)
-    expected = xla.parse(MODULE)
+    expected, module = xla.parse(MODULE), tw.Module.from_text(MODULE)
     assert len(xla.proto_without_id(expected)) > 900
-    for out in (tmp_path / "out.hlo", tmp_path / "out.pb"):
-        tool.tilewright("convert", source, "-o", out)
-    same(xla.parse((tmp_path / "out.hlo").read_text()), expected)
-    proto = xla.from_proto((tmp_path / "out.pb").read_bytes())
+    same(xla.parse(module.to_text()), expected)
     # Proto has no partitions, and XLA numbers a text's modules when it reads it.
-    same(proto, xla.from_proto(expected.as_serialized_hlo_module_proto()))
+    proto = expected.as_serialized_hlo_module_proto()
+    same(xla.from_proto(module.to_proto()), xla.from_proto(proto))
 
 
-@pytest.mark.usefixtures("binary")
-def test_proto_to_text_and_proto_are_xlas(tmp_path: Path) -> None:
+def test_proto_to_text_and_proto_are_xlas() -> None:
     """The same, from XLA's proto."""
-    source = tmp_path / "in.pb"
-    source.write_bytes(xla.parse(MODULE).as_serialized_hlo_module_proto())
-    expected = xla.from_proto(source.read_bytes())
-    for out in (tmp_path / "out.hlo", tmp_path / "out.pb"):
-        tool.tilewright("convert", source, "-o", out)
-    same(xla.from_proto((tmp_path / "out.pb").read_bytes()), expected)
-    again = xla.parse((tmp_path / "out.hlo").read_text())
-    same(again, xla.parse(MODULE.replace(", num_partitions=2", "")))
+    source = xla.parse(MODULE).as_serialized_hlo_module_proto()
+    module = tw.Module.from_proto(source)
+    same(xla.from_proto(module.to_proto()), xla.from_proto(source))
+    same(xla.parse(module.to_text()), xla.parse(MODULE.replace(", num_partitions=2", "")))

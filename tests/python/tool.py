@@ -9,6 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 
+# Whether what takes too long for every commit runs, too.
+IS_NIGHT = os.environ.get("TILEWRIGHT_NIGHTLY") == "1"
+
+# Without LLVM's optimisation, of which most tests are not, XLA:CPU compiles twice as fast. What XLA
+# makes of a module before that stays as it is.
+QUICK_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 def binary() -> Path:
     """The binary: $TILEWRIGHT_BIN, or the release build in this repository."""

@@ -6,6 +6,7 @@ import inspect
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -246,6 +247,7 @@ def test_what_progress_raises_ends_the_search() -> None:
         waves().reduce(has_tanh, progress=progress)
 
 
+@pytest.mark.usefixtures("hears_control_c")
 def test_control_c_ends_a_reduction() -> None:
     best: list[tw.Module] = []
 
@@ -268,14 +270,13 @@ def test_keep_runs_on_the_thread_that_called() -> None:
         threads.add(threading.get_ident())
         return has_tanh(module)
 
-    def search() -> None:
+    def search() -> int:
         waves().reduce(keep)
-        threads.remove(threading.get_ident())
+        return threading.get_ident()
 
-    thread = threading.Thread(target=search)
-    thread.start()
-    thread.join()
-    assert threads == set()
+    with ThreadPoolExecutor(1) as pool:
+        caller = pool.submit(search).result()
+    assert threads == {caller} != {threading.get_ident()}
 
 
 def test_keep_may_reduce_too() -> None:

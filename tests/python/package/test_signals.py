@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ ENTRY e {{
 
 
 PRELUDE = f"""
+import signal
 import time
 
 import numpy as np
@@ -66,6 +68,8 @@ class Endless(tw.Pass):
             e.set_metadata(module.root, op_name="again")
         return 1
 
+# A shell that runs the tests in the background has Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("ready", flush=True)
 try:
     WORK
@@ -95,12 +99,17 @@ def test_control_c_is_heard(work: str) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(1)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
-    assert (out, child.returncode) == ("interrupted\n", 0), err
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        assert child.poll() is None, "the work has ended by itself"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert (out, child.returncode) == ("interrupted\n", 0), err
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_signals_are_heard_while_costs_are_computed() -> None:
@@ -148,35 +157,30 @@ def test_what_a_handler_raises_is_raised(work: Callable[[tw.Module], object]) ->
 
 
 def test_other_threads_run_meanwhile() -> None:
-    counted = 0
     done = threading.Event()
 
-    def count() -> None:
-        nonlocal counted
+    def count() -> int:
+        counted = 0
         while not done.is_set():
             counted += 1
             time.sleep(0.001)
+        return counted
 
-    thread = threading.Thread(target=count)
-    thread.start()
-    with pytest.raises(tw.EvaluationError, match="max_steps"):
-        tw.run(ENDLESS, 1, max_steps=300_000)
-    done.set()
-    thread.join()
-    assert counted > 5
+    with ThreadPoolExecutor(1) as pool:
+        counting = pool.submit(count)
+        try:
+            with pytest.raises(tw.EvaluationError, match="max_steps"):
+                tw.run(ENDLESS, 1, max_steps=300_000)
+        finally:
+            done.set()
+    assert counting.result() > 5
 
 
 def test_work_runs_on_many_threads() -> None:
     b = tw.Builder()
     x = b.parameter("x", "f32[100]")
     module = b.finish(b.unary("negate", x))
-    results: list[np.ndarray] = []
-    threads = [
-        threading.Thread(target=lambda n=n: results.append(module(np.full(100, n, np.float32))))
-        for n in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(result[0] for result in results) == [-n for n in range(7, -1, -1)]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: module(np.full(100, n, np.float32)), range(8)))
+    for n, result in enumerate(results):
+        np.testing.assert_array_equal(result, np.full(100, -n, np.float32))

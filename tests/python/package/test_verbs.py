@@ -53,7 +53,9 @@ def test_optimize_options() -> None:
     listed = tw.optimize(SUMS, passes=["dce", "cse"])
     assert {each.name for each in listed.report.passes} == {"dce", "cse"}
     assert tw.optimize(SUMS, pipeline="cleanup").report.stopped == "fixpoint"
-    assert tw.optimize(before, exact=True).report.unchanged in (True, False)
+    # Sums of floats may not be regrouped, and nothing else pays.
+    exact = tw.optimize(before, exact=True)
+    assert exact.report.unchanged and exact.module == before
     for options, message in [
         ({"exact": True, "fast_math": True}, "exclude"),
         ({"pipeline": "cleanup", "passes": ["dce"]}, "exclude"),
