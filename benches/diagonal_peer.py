@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Diagonals as views, beside the route by a shuffle and a reshape, and NumPy.
 
-    cargo build --release -p tilewright-interp --example time_diagonal
+    cargo build --release -p tilewright-benches --bin time_diagonal
     python benches/diagonal_peer.py
 
 All run one after the other on the same machine, NumPy's arrays on pages of the
@@ -22,7 +22,7 @@ os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"
 
 import numpy as np
 
-TOOL = Path(__file__).resolve().parents[1] / "target/release/examples/time_diagonal"
+TOOL = Path(__file__).resolve().parents[1] / "target/release/time_diagonal"
 CASES = [
     # dim1, dim2, offset, dims
     (0, 1, 0, (4096, 4096)),

@@ -1,6 +1,6 @@
 """Reductions of the crate `native` beside those of everybody else, and the speed of reading.
 
-    cargo build --release -p tilewright-native --example patterns
+    cargo build --release -p tilewright-benches --bin patterns
     pip install jax==0.12.0.1 numpy==2.5.5 torch==2.15.0
     python benches/native_peer.py [PATTERN ...] [--types f32,s32] [--threads 1] [--eigen PATH]
 
@@ -39,7 +39,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-EXAMPLE = TARGET / "release/examples/patterns"
+PROGRAM = TARGET / "release/patterns"
 
 PATTERNS = [
     "16777216/0",
@@ -318,7 +318,7 @@ def measure(
 ) -> dict[str, Times]:
     """Times all patterns on one type and number of threads."""
     mine = [sys.executable, __file__]
-    peers = [Peer([str(EXAMPLE), kind, str(threads)])]
+    peers = [Peer([str(PROGRAM), kind, str(threads)])]
     peers += [
         Peer([*mine, "--worker", name, "--types", kind, "--threads", str(threads)])
         for name in arguments.modules
@@ -464,8 +464,8 @@ def main() -> None:
             arguments.modules[name] = module
         else:
             print(f"{name} is left out: no module {module}.", file=sys.stderr)
-    if not EXAMPLE.exists():
-        raise SystemExit(f"build {EXAMPLE} first:\n{__doc__}")
+    if not PROGRAM.exists():
+        raise SystemExit(f"build {PROGRAM} first:\n{__doc__}")
     programs = eigen_programs(arguments.eigen, arguments.types)
     names = versions(arguments.modules, arguments.eigen if programs else None)
     print(f"Time / time of reading, on {processor()}, {os.cpu_count()} CPUs; {names}.")

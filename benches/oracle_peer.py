@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run time of the interpreter, beside XLA:CPU's.
 
-    cargo build --release -p tilewright-interp --example time_evaluation
+    cargo build --release -p tilewright-benches --bin time_evaluation
     python benches/oracle_peer.py [FILE.hlo ...] [--rounds N] [--bin PATH]
 
 Without files, all model fixtures.  Both run the same module on the same inputs,
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--bin", type=Path, default=ROOT / "target/release/examples/time_evaluation"
+        "--bin", type=Path, default=ROOT / "target/release/time_evaluation"
     )
     options = parser.parse_args()
     paths = options.paths or sorted((ROOT / "fixtures" / "models").rglob("*.hlo"))

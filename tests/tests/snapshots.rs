@@ -37,8 +37,8 @@ fn passes_that_fire_on_models() {
             let options = Options::new(Target::builtin(target).expect("a target"));
             let module = tilewright::load(&path).expect("a module");
             let report = optimize(module, &options).expect("an optimised fixture").report;
-            let gated = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
-            let fired = gated.map(|pass| pass.name()).filter(|name| {
+            let gated = registry::passes().filter(|pass| pass.is_cost_gated());
+            let fired = gated.map(tilewright::Pass::name).filter(|name| {
                 report.passes.iter().any(|pass| pass.name == *name && pass.changes > 0)
             });
             let fired: Vec<&str> = fired.collect();

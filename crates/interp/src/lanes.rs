@@ -347,21 +347,39 @@ pub(crate) fn append(to: &mut Data, from: &Data, first: usize, count: usize) -> 
 }
 
 /// Fills lanes with the elements at these places.
-pub(crate) fn fill(to: &mut Data, from: &Data, places: impl Iterator<Item = usize>) -> Outcome<()> {
+pub(crate) fn fill(
+    to: &mut Data,
+    from: &Data,
+    mut places: impl Iterator<Item = usize>,
+) -> Outcome<()> {
+    fill_typed(to, from, &mut places)
+}
+
+fn fill_typed(to: &mut Data, from: &Data, places: Places<'_>) -> Outcome<()> {
     with_data!(to, out => {
         let values = alike(out, from)?;
         out.clear();
-        out.extend(places.map(|place| values[place]));
+        out.reserve_exact(places.size_hint().0);
+        for place in places {
+            out.push(values[place]);
+        }
     });
     Ok(())
 }
+
+/// Places of elements. Loops over them are compiled for types of elements, not for kinds of iterators, too.
+type Places<'a> = &'a mut dyn Iterator<Item = usize>;
 
 /// Puts lanes to these places.
 pub(crate) fn spread(
     to: &mut Data,
     lanes: &Data,
-    places: impl Iterator<Item = usize>,
+    mut places: impl Iterator<Item = usize>,
 ) -> Outcome<()> {
+    spread_typed(to, lanes, &mut places)
+}
+
+fn spread_typed(to: &mut Data, lanes: &Data, places: Places<'_>) -> Outcome<()> {
     with_data!(to, out => {
         for (place, &value) in places.zip(alike(out, lanes)?) {
             out[place] = value;

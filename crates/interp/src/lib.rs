@@ -58,6 +58,7 @@ mod frame;
 pub mod inputs;
 #[doc(hidden)]
 pub mod inside;
+mod jobs;
 mod lanes;
 mod limits;
 mod nearness;

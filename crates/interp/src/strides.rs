@@ -58,46 +58,37 @@ impl<const N: usize> Nest<N> {
         self.outer.iter().copied().chain([self.inner]).collect()
     }
 
-    /// Calls `f` for every position of the outer dims, in order, with where
-    /// each array then is.
-    pub(crate) fn for_each(&self, start: [isize; N], mut f: impl FnMut([isize; N])) {
-        let infallible = self.try_for_each(start, |at| {
-            f(at);
-            Ok::<(), std::convert::Infallible>(())
-        });
-        match infallible {
-            Ok(()) => {}
-        }
+    /// Visits every position of the outer dims, in order: where each array then is.
+    pub(crate) fn walk(&self, start: [isize; N]) -> Walk<'_, N> {
+        let next = (self.inner.size > 0).then_some(start);
+        Walk { outer: &self.outer, counts: SmallVec::from_elem(0, self.outer.len()), next }
     }
+}
 
-    /// Like [`Nest::for_each`], but stops at the first error.
-    pub(crate) fn try_for_each<E>(
-        &self,
-        start: [isize; N],
-        mut f: impl FnMut([isize; N]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        if self.inner.size == 0 {
-            return Ok(());
-        }
-        let mut counts: SmallVec<[usize; 5]> = self.outer.iter().map(|_| 0).collect();
-        let mut at = start;
-        loop {
-            f(at)?;
-            let mut carried = true;
-            for (count, level) in counts.iter_mut().zip(&self.outer).rev() {
-                *count += 1;
-                if *count < level.size {
-                    step(&mut at, level, 1);
-                    carried = false;
-                    break;
-                }
-                step(&mut at, level, 1 - level.size.cast_signed());
-                *count = 0;
+/// A walk over the outer dims of a [`Nest`].
+pub(crate) struct Walk<'a, const N: usize> {
+    outer: &'a [Level<N>],
+    counts: SmallVec<[usize; 5]>,
+    next: Option<[isize; N]>,
+}
+
+impl<const N: usize> Iterator for Walk<'_, N> {
+    type Item = [isize; N];
+
+    fn next(&mut self) -> Option<[isize; N]> {
+        let here = self.next.take()?;
+        let mut at = here;
+        for (count, level) in self.counts.iter_mut().zip(self.outer).rev() {
+            *count += 1;
+            if *count < level.size {
+                step(&mut at, level, 1);
+                self.next = Some(at);
+                break;
             }
-            if carried {
-                return Ok(());
-            }
+            step(&mut at, level, 1 - level.size.cast_signed());
+            *count = 0;
         }
+        Some(here)
     }
 }
 
@@ -162,7 +153,9 @@ fn collect_typed<T: Copy + Default>(values: &[T], nest: &Nest<1>, start: isize) 
     let total = nest.outer.iter().map(|l| l.size).product::<usize>() * nest.inner.size;
     let mut out = Vec::with_capacity(total);
     let Level { size, strides: [stride] } = nest.inner;
-    nest.for_each([start], |[at]| extend_row(&mut out, values, at, size, stride));
+    for [at] in nest.walk([start]) {
+        extend_row(&mut out, values, at, size, stride);
+    }
     out
 }
 
@@ -276,13 +269,13 @@ impl Tiles {
 
     fn collect<T: Copy + Default>(&self, values: &[T], start: isize) -> Vec<T> {
         let mut out = vec![T::default(); self.total];
-        self.rest.for_each([start, 0], |[from, to]| {
+        for [from, to] in self.rest.walk([start, 0]) {
             for row in (0..self.rows.size).step_by(Self::SIDE) {
                 for column in (0..self.columns.size).step_by(Self::SIDE) {
                     self.tile(values, &mut out, from, to, row, column);
                 }
             }
-        });
+        }
         out
     }
 
@@ -359,11 +352,11 @@ fn place_typed<T: Copy>(
     start: [isize; 2],
 ) -> Outcome<()> {
     let Level { size, strides } = nest.inner;
-    nest.try_for_each(start, |[to, from]| {
+    for [to, from] in nest.walk(start) {
         let (first, from) = (to.cast_unsigned(), from.cast_unsigned());
         if strides == [1, 1] {
             out[first..first + size].copy_from_slice(&values[from..from + size]);
-            return Ok(());
+            continue;
         }
         let [Ok(to_step), Ok(from_step)] = strides.map(usize::try_from) else {
             return Err(Fault::Internal("a copy walks backwards"));
@@ -371,8 +364,8 @@ fn place_typed<T: Copy>(
         for i in 0..size {
             out[first + i * to_step] = values[from + i * from_step];
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -416,10 +409,7 @@ mod tests {
         let nest = Nest::new([level(2, 0), level(3, 4), level(4, 1)]);
         assert_eq!((nest.outer.len(), nest.inner), (1, level(12, 1)));
         let nest = Nest::new([level(2, 3), level(0, 1)]);
-        assert_eq!(nest.inner.size, 0);
-        nest.for_each([0], |_| panic!("there is nothing to visit"));
-        let mut visits = 0;
-        Nest::<1>::new([]).for_each([7], |at| visits += at[0]);
-        assert_eq!(visits, 7);
+        assert_eq!((nest.inner.size, nest.walk([0]).next()), (0, None));
+        assert_eq!(Nest::<1>::new([]).walk([7]).collect::<Vec<_>>(), [[7]]);
     }
 }

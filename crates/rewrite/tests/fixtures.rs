@@ -63,7 +63,7 @@ fn check_folders(read: &[(String, Result<Fixture, String>)]) -> Result<(), Faile
             return Err(format!("fixtures/rewrite/{name}.hlo is in no folder of a pass").into());
         }
     }
-    for pass in registry::PASSES.iter().map(|pass| pass.name()) {
+    for pass in registry::passes().map(tilewright_rewrite::Pass::name) {
         for expect in [Expect::Fires, Expect::Unchanged] {
             let found = read.iter().any(|(name, fixture)| {
                 let fits = fixture.as_ref().is_ok_and(|fixture| fixture.expect == expect);
@@ -245,7 +245,7 @@ fn check_other_passes(
     turn: usize,
 ) -> Result<(), Failed> {
     let before = original.module;
-    for (number, pass) in registry::PASSES.iter().enumerate() {
+    for (number, pass) in registry::passes().enumerate() {
         for exact in [false, true] {
             let is_usual = times() == 1;
             if is_usual && !(turn + number * 2 + usize::from(exact)).is_multiple_of(TURNS) {

@@ -81,8 +81,8 @@ fn a_budget_of_nothing_changes_nothing() {
 
 /// Counts the cost-gated rewrites that were made, and the notes that report them.
 fn cost_gated(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
-    let passes = registry::PASSES.iter().filter(|pass| pass.is_cost_gated());
-    let names: Vec<&str> = passes.map(|pass| pass.name()).collect();
+    let passes = registry::passes().filter(|pass| pass.is_cost_gated());
+    let names: Vec<&str> = passes.map(tilewright_rewrite::Pass::name).collect();
     let made = names.iter().map(|name| changes(after, name)).sum();
     let notes = after.report.notes.iter();
     let done = notes.filter(|n| n.verdict == Verdict::Done && names.contains(&n.pass)).count();
@@ -201,7 +201,7 @@ fn modules_without_the_patterns_come_back_as_they_are() {
 /// Returns the cost-gated passes that changed anything.
 fn cost_gated_changes(after: &Optimized) -> Vec<&'static str> {
     let passes =
-        registry::PASSES.iter().filter(|pass| pass.is_cost_gated()).map(|pass| pass.name());
+        registry::passes().filter(|pass| pass.is_cost_gated()).map(tilewright_rewrite::Pass::name);
     passes.filter(|name| changes(after, name) > 0).collect()
 }
 

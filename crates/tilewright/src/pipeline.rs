@@ -42,7 +42,7 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error>
 
 /// Returns every pass, in alphabetical order of its name.
 pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
-    tilewright_rewrite::registry::PASSES.iter().copied()
+    tilewright_rewrite::registry::passes()
 }
 
 /// Returns the target of this name: a built-in one, or else a TOML file.

@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
-use rayon::slice::ParallelSliceMut as _;
 use smallvec::SmallVec;
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
@@ -22,6 +21,7 @@ use super::{Cx, elementwise, unsupported};
 use crate::algebra::Numbers;
 use crate::algebra::function::ELEMENT;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
+use crate::jobs::{Job, run_all};
 use crate::limits::Charge;
 use crate::region::Part;
 use crate::strides::{Level, Nest, collect, dim_numbers, extent, row_major};
@@ -206,9 +206,7 @@ impl Visitor for Batches<'_> {
         let task_rows = self.sizes.rows_of_a_task();
         // There is a result, so neither is 0.
         let (lanes, tasks_of_a_batch) = (task_rows * columns, rows.div_ceil(task_rows));
-        let tasks: Vec<_> = Part::split(&mut out, lanes).into_iter().enumerate().collect();
-        let storage = || (T::wrap(Vec::new()), Data::zeros(self.result_type, 0));
-        let multiply = |(sums, rounded): &mut (Data, Data), (task, part): (usize, Part<'_>)| {
+        let multiply = |task: usize, part: &mut Part<'_>, sums: &mut Data, rounded: &mut Data| {
             let (batch, first) = (task / tasks_of_a_batch, task % tasks_of_a_batch * task_rows);
             let count = task_rows.min(rows - first);
             let values = T::view_mut(sums).ok_or(WRONG_STORAGE)?;
@@ -220,12 +218,27 @@ impl Visitor for Batches<'_> {
                 T::add_product(x, y, values, all, inner, columns);
             }
             round(&[sums], count * columns, rounded)?;
-            let mut part = part;
             part.write(0, count * columns, rounded)
         };
-        tasks.into_par_iter().try_for_each_init(storage, multiply)?;
+        let storage = || (T::wrap(Vec::new()), Data::zeros(self.result_type, 0));
+        each_part(Part::split(&mut out, lanes), &storage, &multiply)?;
         Ok(out)
     }
+}
+
+/// Computes a part of the result, with its number, by storage of sums and of rounded ones.
+type Compute<'a> = dyn Fn(usize, &mut Part<'_>, &mut Data, &mut Data) -> Outcome<()> + Sync + 'a;
+
+/// Computes parts at once; those of a thread use the same storage. It is compiled once for all types.
+fn each_part(
+    parts: Vec<Part<'_>>,
+    storage: &(dyn Fn() -> (Data, Data) + Sync),
+    compute: &Compute<'_>,
+) -> Outcome<()> {
+    let parts = parts.into_par_iter().enumerate();
+    parts.try_for_each_init(storage, |(sums, rounded), (number, mut part)| {
+        compute(number, &mut part, sums, rounded)
+    })
 }
 
 /// For every tap of the window, the input's rows of features that it meets are
@@ -357,7 +370,7 @@ impl ConvPlan {
         let columns = self.output_dims.last().map_or(0, |&d| extent(d));
         let rows = extent(self.output_dims[0]).saturating_mul(self.inner).saturating_mul(columns);
         let mut products = 0usize;
-        walk_taps(&self.taps, |taps| {
+        walk_taps(&self.taps, &mut |taps| {
             let positions = taps.iter().map(|tap| tap.count).product::<usize>();
             products = products.saturating_add(positions.saturating_mul(rows));
             Ok(())
@@ -377,10 +390,11 @@ impl Visitor for Convolve<'_> {
             return Ok(T::wrap(sums));
         }
         let from = row_major(&plan.input_dims)[0];
-        let images = sums.par_chunks_mut(total / batches).enumerate();
-        images.try_for_each(|(image, sums)| {
-            convolve_image(plan, x, y, sums, from * image.cast_signed())
-        })?;
+        let images = sums.chunks_mut(total / batches).enumerate();
+        let job = |(image, sums): (usize, _)| -> Job<'_> {
+            Box::new(move || convolve_image(plan, x, y, sums, from * image.cast_signed()))
+        };
+        run_all(images.map(job).collect())?;
         Ok(T::wrap(sums))
     }
 }
@@ -397,7 +411,7 @@ fn convolve_image<T: Product>(
     let groups = plan.feature_groups.max(plan.batch_groups).max(1);
     let group_columns = columns / groups;
     let (from, to) = (row_major(&plan.input_dims), row_major(&plan.output_dims));
-    walk_taps(&plan.taps, |taps| {
+    walk_taps(&plan.taps, &mut |taps| {
         let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
         let mut start = [0, image];
         let mut matrix = 0;
@@ -418,10 +432,10 @@ fn convolve_image<T: Product>(
             let column = group * group_columns;
             let shift = [column.cast_signed(), plan.group_start(group, &from)];
             let y = &y[matrix * plan.inner * columns + column..];
-            nest.for_each([start[0] + shift[0], start[1] + shift[1]], |[to, from]| {
+            for [to, from] in nest.walk([start[0] + shift[0], start[1] + shift[1]]) {
                 let (sums, x) = (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
                 T::add_product(x, y, sums, rows, plan.inner, group_columns);
-            });
+            }
         }
         Ok(())
     })

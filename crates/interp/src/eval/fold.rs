@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use smallvec::SmallVec;
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::{Data, ElementType, InstId, Native, Op, Verified};
@@ -17,6 +16,7 @@ use super::elementwise::wide;
 use super::monoid::{self, Monoid, RUN, Visitor, fold_row};
 use crate::algebra::Numbers;
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
+use crate::jobs::{Job, run_all};
 use crate::strides::{Level, Nest, dim_numbers, extent, row_major};
 
 /// The least number of lanes for a chunk with totals of its own.
@@ -212,39 +212,56 @@ struct Typed<T: Native, M: Monoid<T>> {
     totals: Vec<M::Accumulator>,
 }
 
-impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
-    fn chunks(&mut self) -> Vec<Box<dyn Totals + '_>> {
-        let shape = &self.shape;
-        if shape.lanes == 0 {
-            return Vec::new();
-        }
-        let Level { strides: [step, to], .. } = shape.levels[0];
-        let each = match to {
-            0 => shape.len,
-            to => shape.chunk / step.unsigned_abs().max(1) * to.unsigned_abs(),
+impl FoldShape {
+    /// Returns where a chunk begins, and how many totals it has.
+    fn chunk_of(&self) -> (Place, usize) {
+        let Level { strides: [step, to], .. } = self.levels[0];
+        let totals = match to {
+            0 => self.len,
+            to => self.chunk / step.unsigned_abs().max(1) * to.unsigned_abs(),
         };
-        let chunk = |totals| -> Box<dyn Totals + '_> {
-            Box::new(Cursor::<T, M>::new(totals, &shape.levels, shape.row()))
-        };
-        self.totals.chunks_mut(each.max(1)).map(chunk).collect()
+        (Place::new(&self.levels, self.row()), totals.max(1))
     }
 
-    fn parts(&mut self) -> Vec<(Box<dyn Totals + '_>, Range<usize>)> {
-        let [_, kept, ..] = self.shape.levels.as_slice() else { return Vec::new() };
+    /// Returns the parts of the outermost kept dim: where each begins, its lanes at the first index of the
+    /// outermost dim, and how many totals it has.
+    fn parts(&self) -> Vec<(Place, Range<usize>, usize)> {
+        let [_, kept, ..] = self.levels.as_slice() else { return Vec::new() };
         let Level { size, strides: [step, to] } = *kept;
         let (step, to) = (step.unsigned_abs(), to.unsigned_abs().max(1));
         let count = size.div_ceil(2 * rayon::current_num_threads()).max(LEAST_PART.div_ceil(to));
-        let levels = &self.shape.levels;
-        let parts = self.totals.chunks_mut(count * to).enumerate().map(|(part, totals)| {
-            let mut levels = levels.clone();
-            levels[1].size = totals.len() / to;
-            let first = part * count * step;
-            let range = first..first + levels[1].size * step;
+        let part = |first: usize| {
+            let mut levels = self.levels.clone();
+            levels[1].size = count.min(size - first);
+            let range = first * step..(first + levels[1].size) * step;
             let row = levels[levels.len() - 1];
-            let totals: Box<dyn Totals> = Box::new(Cursor::<T, M>::new(totals, &levels, row));
-            (totals, range)
-        });
-        parts.collect()
+            (Place::new(&levels, row), range, levels[1].size * to)
+        };
+        (0..size).step_by(count).map(part).collect()
+    }
+}
+
+impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
+    fn chunks(&mut self) -> Vec<Box<dyn Totals + '_>> {
+        let mut chunks: Vec<Box<dyn Totals + '_>> = Vec::new();
+        if self.shape.lanes > 0 {
+            let (place, count) = self.shape.chunk_of();
+            for totals in self.totals.chunks_mut(count) {
+                chunks.push(Box::new(Cursor::<T, M> { totals, place: place.clone() }));
+            }
+        }
+        chunks
+    }
+
+    fn parts(&mut self) -> Vec<(Box<dyn Totals + '_>, Range<usize>)> {
+        let mut parts: Vec<(Box<dyn Totals + '_>, Range<usize>)> = Vec::new();
+        let mut left = self.totals.as_mut_slice();
+        for (place, range, count) in self.shape.parts() {
+            let Some((totals, others)) = left.split_at_mut_checked(count) else { break };
+            left = others;
+            parts.push((Box::new(Cursor::<T, M> { totals, place }), range));
+        }
+        parts
     }
 
     fn finish(mut self: Box<Self>) -> Data {
@@ -255,13 +272,13 @@ impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
                 *total = M::join(*total, other);
             }
         }
-        T::wrap(totals.iter().map(|&total| M::lower(total)).collect())
+        monoid::lowered::<T, M>(totals)
     }
 }
 
 /// The place to which a chunk's next lane belongs.
-struct Cursor<'a, T: Native, M: Monoid<T>> {
-    totals: &'a mut [M::Accumulator],
+#[derive(Clone, Debug)]
+struct Place {
     /// Sizes and steps of the outer dims, with how often they were taken.
     outer: SmallVec<[(Level<2>, usize); 5]>,
     row: Level<2>,
@@ -269,13 +286,23 @@ struct Cursor<'a, T: Native, M: Monoid<T>> {
     to: isize,
 }
 
-impl<'a, T: Native, M: Monoid<T>> Cursor<'a, T, M> {
-    fn new(totals: &'a mut [M::Accumulator], levels: &[Level<2>], row: Level<2>) -> Self {
+impl Place {
+    fn new(levels: &[Level<2>], row: Level<2>) -> Self {
         let outer = levels[..levels.len() - 1].iter().map(|&level| (level, 0)).collect();
-        Self { totals, outer, row, column: 0, to: 0 }
+        Self { outer, row, column: 0, to: 0 }
     }
 
-    fn next_row(&mut self) {
+    /// Returns how many of the next lanes are of this row, at most `most`, and the total of the first.
+    fn run(&self, most: usize) -> (usize, usize) {
+        (most.min(self.row.size - self.column), self.to.cast_unsigned())
+    }
+
+    /// Moves on by lanes of this row.
+    fn advance(&mut self, lanes: usize) {
+        self.column += lanes;
+        if self.column < self.row.size {
+            return;
+        }
         self.column = 0;
         for (level, count) in self.outer.iter_mut().rev() {
             *count += 1;
@@ -289,27 +316,32 @@ impl<'a, T: Native, M: Monoid<T>> Cursor<'a, T, M> {
     }
 }
 
+/// The totals of a chunk, and the place of its next lane.
+struct Cursor<'a, T: Native, M: Monoid<T>> {
+    totals: &'a mut [M::Accumulator],
+    place: Place,
+}
+
 impl<T: Native, M: Monoid<T>> Totals for Cursor<'_, T, M> {
     fn take(&mut self, lanes: &Data, range: Range<usize>) -> Outcome<()> {
         let lanes: &[T] = lanes.as_slice().ok_or(WRONG_STORAGE)?;
         let missing = Fault::Internal("a fold has too few lanes");
         let mut lanes = lanes.get(range).ok_or(missing)?;
         while !lanes.is_empty() {
-            let (row, rest) = lanes.split_at(lanes.len().min(self.row.size - self.column));
-            let to = self.to.cast_unsigned();
-            if self.row.strides[1] == 0 {
-                let total = self.totals[to];
-                self.totals[to] = row.chunks(RUN).fold(total, fold_row::<T, M>);
+            let (count, to) = self.place.run(lanes.len());
+            let (row, rest) = lanes.split_at(count);
+            if self.place.row.strides[1] == 0 {
+                let total = &mut self.totals[to];
+                for run in row.chunks(RUN) {
+                    *total = fold_row::<T, M>(*total, run);
+                }
             } else {
-                let totals = &mut self.totals[to + self.column..][..row.len()];
+                let totals = &mut self.totals[to + self.place.column..][..row.len()];
                 for (total, &element) in totals.iter_mut().zip(row) {
                     *total = M::join(*total, M::lift(element));
                 }
             }
-            self.column += row.len();
-            if self.column == self.row.size {
-                self.next_row();
-            }
+            self.place.advance(count);
             lanes = rest;
         }
         Ok(())
@@ -318,22 +350,19 @@ impl<T: Native, M: Monoid<T>> Totals for Cursor<'_, T, M> {
 
 /// Folds an array.
 pub(super) fn fold_array(fold: &mut dyn Fold, shape: &FoldShape, values: &Data) -> Outcome<()> {
+    let mut jobs: Vec<Job<'_>> = Vec::new();
     if shape.is_lopsided() {
         let (count, step) = (shape.levels[0].size, shape.levels[0].strides[0].unsigned_abs());
-        let parts = fold.parts();
-        return parts.into_par_iter().try_for_each(|(mut totals, range)| {
-            (0..count)
-                .try_for_each(|i| totals.take(values, i * step + range.start..i * step + range.end))
-        });
+        for (mut totals, range) in fold.parts() {
+            let at = move |i| i * step + range.start..i * step + range.end;
+            jobs.push(Box::new(move || (0..count).try_for_each(|i| totals.take(values, at(i)))));
+        }
+        return run_all(jobs);
     }
-    let chunks = fold.chunks();
-    let range = |number: usize| {
+    for (number, mut totals) in fold.chunks().into_iter().enumerate() {
         let first = number * shape.chunk;
-        first..first.saturating_add(shape.chunk).min(shape.lanes)
-    };
-    if chunks.len() == 1 {
-        return chunks.into_iter().try_for_each(|mut totals| totals.take(values, range(0)));
+        let range = first..first.saturating_add(shape.chunk).min(shape.lanes);
+        jobs.push(Box::new(move || totals.take(values, range)));
     }
-    let numbered = chunks.into_par_iter().enumerate();
-    numbered.try_for_each(|(number, mut totals)| totals.take(values, range(number)))
+    run_all(jobs)
 }

@@ -121,7 +121,7 @@ impl WalkDims {
         let values = index_values(indices)?;
         let mut starts = Vec::with_capacity(windows.saturating_mul(rank));
         let mut begins = Vec::with_capacity(windows);
-        Nest::single_steps(levels).for_each([0, 0], |[index, moved]| {
+        for [index, moved] in Nest::single_steps(levels).walk([0, 0]) {
             let first = starts.len();
             starts.resize(first + rank, 0);
             for (entry, &dim) in self.map.iter().enumerate() {
@@ -133,7 +133,7 @@ impl WalkDims {
                 starts[first + dim] = position as i64;
             }
             begins.push(moved);
-        });
+        }
         Ok((begins, starts))
     }
 }

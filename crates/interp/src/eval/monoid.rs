@@ -409,6 +409,15 @@ field_monoid! {
     FieldLeast field::INFINITY, minimum;
 }
 
+/// Returns the results of totals.
+pub(super) fn lowered<T: Native, M: Monoid<T>>(totals: &[M::Accumulator]) -> Data {
+    let mut results = vec![T::default(); totals.len()];
+    for (result, &total) in results.iter_mut().zip(totals) {
+        *result = M::lower(total);
+    }
+    T::wrap(results)
+}
+
 /// The number of partial results into which a long row is folded, so that the machine can work
 /// on several at once. It is part of the fixed order of float sums.
 const PARTS: usize = 8;

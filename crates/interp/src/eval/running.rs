@@ -1,8 +1,6 @@
 //! Windows that all begin with the first element, or all end with the last:
 //! running totals, which take each element once, however long the windows are.
 
-use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
-use rayon::slice::{ParallelSlice as _, ParallelSliceMut as _};
 use tilewright_ir::ops::dims::WindowDim;
 use tilewright_ir::{CompId, Data, Native};
 
@@ -10,6 +8,7 @@ use super::fold::accumulator_bytes;
 use super::monoid::{self, Folded, Monoid, Visitor};
 use super::{Allocation, Cx};
 use crate::error::{Fault, Outcome};
+use crate::jobs::{Job, run_all};
 use crate::strides::extent;
 
 /// An array as `[outer, length, inner]`, whose totals run along the middle.
@@ -110,15 +109,26 @@ impl Visitor for Run<'_> {
         let init = M::lift(init.ok_or(Fault::Internal("an initial value is missing"))?);
         let Running { length, results, inner, .. } = self.running;
         let mut out = vec![M::lower(init); self.len];
-        let rows = out.par_chunks_mut(results * inner).zip(values.par_chunks(length * inner));
-        rows.for_each_init(Vec::new, |totals, (out, values)| {
-            totals.clear();
-            totals.resize(inner, init);
-            run::<T, M>(self.running, values, totals, out);
-        });
+        let (taken, given) = (length * inner, results * inner);
+        let rows = (ELEMENTS_OF_A_JOB / taken).max(1);
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for (out, values) in out.chunks_mut(rows * given).zip(values.chunks(rows * taken)) {
+            jobs.push(Box::new(move || {
+                let mut totals = vec![init; inner];
+                for (out, values) in out.chunks_mut(given).zip(values.chunks(taken)) {
+                    totals.fill(init);
+                    run::<T, M>(self.running, values, &mut totals, out);
+                }
+                Ok(())
+            }));
+        }
+        run_all(jobs)?;
         Ok(T::wrap(out))
     }
 }
+
+/// Elements worth a job of their own.
+const ELEMENTS_OF_A_JOB: usize = 1 << 12;
 
 fn run<T: Native, M: Monoid<T>>(
     running: Running,

@@ -139,18 +139,21 @@ impl Visitor for Fold<'_> {
     fn visit<T: Native, M: Monoid<T>>(self) -> Outcome<Data> {
         let operand: &[T] = self.operand.as_slice().ok_or(WRONG_STORAGE)?;
         let updates: &[T] = self.updates.as_slice().ok_or(WRONG_STORAGE)?;
-        let mut totals: Vec<M::Accumulator> = operand.iter().map(|&x| M::lift(x)).collect();
+        let mut totals = vec![M::IDENTITY; operand.len()];
+        for (total, &element) in totals.iter_mut().zip(operand) {
+            *total = M::lift(element);
+        }
         let Level { size, strides: [from_step, to_step] } = self.places.nest.inner();
         for &start in &self.places.starts {
-            self.places.nest.for_each(start, |[from, to]| {
+            for [from, to] in self.places.nest.walk(start) {
                 for i in 0..size.cast_signed() {
                     let update = updates[(from + i * from_step).cast_unsigned()];
                     let total = &mut totals[(to + i * to_step).cast_unsigned()];
                     *total = M::join(*total, M::lift(update));
                 }
-            });
+            }
         }
-        Ok(T::wrap(totals.into_iter().map(M::lower).collect()))
+        Ok(monoid::lowered::<T, M>(&totals))
     }
 }
 
@@ -174,11 +177,11 @@ fn combine(
     let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(places.window);
     for &start in &places.starts {
         pairs.clear();
-        places.nest.for_each(start, |[from, to]| {
+        for [from, to] in places.nest.walk(start) {
             pairs.extend((0..size.cast_signed()).map(|i| {
                 ((from + i * from_step).cast_unsigned(), (to + i * to_step).cast_unsigned())
             }));
-        });
+        }
         for block in pairs.chunks(LANES) {
             for (index, target) in targets.iter().enumerate() {
                 fill(callee.parameter(index)?, target.data(), block.iter().map(|p| p.1))?;

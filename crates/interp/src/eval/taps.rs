@@ -113,7 +113,7 @@ fn gcd(a: i128, b: i128) -> i128 {
 
 /// Calls `f` with one tap of every dim, for all combinations in row-major
 /// order.
-pub(super) fn walk_taps(dims: &[Taps], mut f: impl FnMut(&[Tap]) -> Outcome<()>) -> Outcome<()> {
+pub(super) fn walk_taps(dims: &[Taps], f: &mut dyn FnMut(&[Tap]) -> Outcome<()>) -> Outcome<()> {
     let Some(mut chosen) =
         dims.iter().map(|taps| taps.first().copied()).collect::<Option<Vec<_>>>()
     else {

@@ -31,6 +31,12 @@ struct Windows {
     _charges: Vec<Charge>,
 }
 
+/// Visits the window positions of a tap: the walk over them, and where it begins.
+type Visit<'a> = &'a mut dyn FnMut(&Nest<2>, [isize; 2]) -> Outcome<()>;
+
+/// Places of window positions and of elements.
+type Pairs<'a> = &'a [(usize, usize)];
+
 impl Windows {
     fn new(cx: &Cx<'_, '_>, window: &[WindowDim], array: &[i64], outer: &[i64]) -> Outcome<Self> {
         // Without elements, windows may have any size.
@@ -48,8 +54,8 @@ impl Windows {
 
     /// Calls `f` for every tap with the walk over all window positions for
     /// which it is inside the array.
-    fn walk(&self, mut f: impl FnMut(&Nest<2>, [isize; 2]) -> Outcome<()>) -> Outcome<()> {
-        walk_taps(&self.taps, |taps| {
+    fn walk(&self, f: Visit<'_>) -> Outcome<()> {
+        walk_taps(&self.taps, &mut |taps| {
             let mut start = [0, 0];
             let mut levels: SmallVec<[Level<2>; 6]> = SmallVec::new();
             for (tap, (&outer, &inner)) in taps.iter().zip(self.outer.iter().zip(&self.inner)) {
@@ -64,16 +70,16 @@ impl Windows {
     }
 
     /// Like [`Windows::walk`], with the places of window positions and elements in pairs.
-    fn walk_pairs(&self, mut f: impl FnMut(&[(usize, usize)]) -> Outcome<()>) -> Outcome<()> {
+    fn walk_pairs(&self, f: &mut dyn FnMut(Pairs<'_>) -> Outcome<()>) -> Outcome<()> {
         let mut pairs = Vec::new();
-        self.walk(|nest, start| {
+        self.walk(&mut |nest, start| {
             pairs.clear();
             let Level { size, strides: [outer, inner] } = nest.inner();
-            nest.for_each(start, |[to, from]| {
+            for [to, from] in nest.walk(start) {
                 pairs.extend((0..size.cast_signed()).map(|i| {
                     ((to + i * outer).cast_unsigned(), (from + i * inner).cast_unsigned())
                 }));
-            });
+            }
             f(&pairs)
         })
     }
@@ -147,12 +153,12 @@ impl Visitor for Fold<'_> {
         let init = self.init.slice::<T>()?.first().copied();
         let init = init.ok_or(Fault::Internal("an initial value is missing"))?;
         let mut totals = vec![M::lift(init); self.len];
-        self.windows.walk(|nest, start| {
+        self.windows.walk(&mut |nest, start| {
             let Level { size, strides } = nest.inner();
             let [Ok(to_step), Ok(from_step)] = strides.map(usize::try_from) else {
                 return Err(Fault::Internal("a window walks backwards"));
             };
-            nest.for_each(start, |[to, from]| {
+            for [to, from] in nest.walk(start) {
                 let (to, from) = (to.cast_unsigned(), from.cast_unsigned());
                 if strides == [1, 1] {
                     let row = &values[from..from + size];
@@ -165,10 +171,10 @@ impl Visitor for Fold<'_> {
                         *total = M::join(*total, M::lift(values[from + i * from_step]));
                     }
                 }
-            });
+            }
             Ok(())
         })?;
-        Ok(T::wrap(totals.into_iter().map(M::lower).collect()))
+        Ok(monoid::lowered::<T, M>(&totals))
     }
 }
 
@@ -188,7 +194,7 @@ fn fold_general(
     }
     let mut callee = cx.callee(reducer, LANES)?;
     // Within a tap no two pairs are of the same window.
-    windows.walk_pairs(|pairs| {
+    windows.walk_pairs(&mut |pairs| {
         for block in pairs.chunks(LANES) {
             for (index, total) in totals.iter().enumerate() {
                 fill(callee.parameter(index)?, total, block.iter().map(|p| p.0))?;
@@ -245,7 +251,7 @@ const NONE: usize = usize::MAX;
 fn select(cx: &mut Cx<'_, '_>, select: CompId, windows: &Windows) -> Outcome<Vec<usize>> {
     let mut chosen = vec![NONE; cx.array(1)?.len()];
     let mut callee = cx.callee(select, LANES)?;
-    windows.walk_pairs(|pairs| {
+    windows.walk_pairs(&mut |pairs| {
         for block in pairs.chunks(LANES) {
             for &(window, element) in block {
                 if chosen[window] == NONE {
@@ -298,7 +304,7 @@ impl Visitor for Scatter<'_> {
                 *total = M::join(*total, M::lift(value));
             }
         }
-        Ok(T::wrap(totals.into_iter().map(M::lower).collect()))
+        Ok(monoid::lowered::<T, M>(&totals))
     }
 }
 

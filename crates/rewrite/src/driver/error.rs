@@ -52,7 +52,7 @@ pub enum OptimizeError {
 
 /// Returns the name of the pass that was meant, as a part of a sentence.
 fn pass_hint(name: &str) -> String {
-    let known = similar(name, registry::PASSES.iter().map(|pass| pass.name()));
+    let known = similar(name, registry::passes().map(super::pass::Pass::name));
     known.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default()
 }
 

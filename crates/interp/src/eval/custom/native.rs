@@ -95,9 +95,9 @@ fn places(cx: &mut Cx<'_, '_>, call: &NativeCall) -> Outcome<Value> {
     let mut starts = Vec::with_capacity(result.len);
     if result.len > 0 {
         let Level { size, strides: [stride] } = nest.inner();
-        nest.for_each([0], |[at]| {
+        for [at] in nest.walk([0]) {
             starts.extend((0..size).map(|i| (at + stride * i.cast_signed()).cast_unsigned()));
-        });
+        }
     }
     let greatest = call.fold == NativeFold::ArgMax;
     let found = match elementwise::keys(array, false) {

@@ -14,7 +14,7 @@ use tilewright_ir::small_float::Format;
 use tilewright_ir::{Data, ElementType, Native};
 
 use super::float::{Float, shortened, widened};
-use super::kernel::{Kernel, map1};
+use super::kernel::{BLOCK, Kernel, grow, map1};
 use super::narrow::{NarrowInt, decoded, narrow_int, small_format};
 use crate::error::{Fault, Outcome, WRONG_STORAGE};
 use crate::value::with_data;
@@ -190,9 +190,6 @@ pub(super) fn kernel(from: ElementType, to: ElementType) -> Option<Kernel> {
     })
 }
 
-/// The number of elements converted at a time.
-const BLOCK: usize = 1024;
-
 /// Returns a conversion by way of `W`, which `from` converts to exactly.
 fn through<W: Convert>(
     from: ElementType,
@@ -258,7 +255,9 @@ fn widen<T: Convert, W: Convert>(_: &[T]) -> Widen<W> {
         let values: &[T] = data.as_slice().ok_or(WRONG_STORAGE)?;
         let values = values.get(range).ok_or(Fault::Internal("an operand has too few elements"))?;
         wide.clear();
-        wide.extend(values.iter().map(|value| W::of(value.number())));
+        for (wide, value) in grow(wide, values.len()).iter_mut().zip(values) {
+            *wide = W::of(value.number());
+        }
         Ok(())
     })
 }
@@ -287,7 +286,9 @@ fn narrow_to<R: Native, W: Convert>(
         let mut wide = Vec::with_capacity(BLOCK.min(lanes));
         for first in (0..lanes).step_by(BLOCK) {
             widen(operand, first..lanes.min(first + BLOCK), &mut wide)?;
-            out.extend(wide.iter().map(|&value| narrow(value)));
+            for (out, &value) in grow(out, wide.len()).iter_mut().zip(&wide) {
+                *out = narrow(value);
+            }
         }
         Ok(())
     })

@@ -15,18 +15,67 @@ fn operand<'a, T: Native>(operands: &[&'a Data], index: usize, lanes: usize) -> 
     values.get(..lanes).ok_or(Fault::Internal("an operand has too few elements"))
 }
 
-fn result<T: Native>(out: &mut Data) -> Outcome<&mut Vec<T>> {
+/// Empties a result, and makes room for the elements that it will have.
+fn result<T: Native>(out: &mut Data, lanes: usize) -> Outcome<&mut Vec<T>> {
     let out = T::view_mut(out).ok_or(WRONG_STORAGE)?;
     out.clear();
+    out.reserve_exact(lanes);
     Ok(out)
+}
+
+/// The number of elements computed at a time. They stay in the first level of the cache from [`grow`] on
+/// until they are computed.
+pub(super) const BLOCK: usize = 1024;
+
+/// Appends zeros, and returns them to be overwritten.
+pub(super) fn grow<T: Native>(out: &mut Vec<T>, count: usize) -> &mut [T] {
+    let first = out.len();
+    out.resize(first + count, T::default());
+    &mut out[first..]
+}
+
+// Loops over blocks are compiled for types, not for functions on elements: these are many more.
+
+fn blocks1<A: Native, R: Native>(
+    operands: &[&Data],
+    lanes: usize,
+    out: &mut Data,
+    compute: &dyn Fn(&[A], &mut [R]),
+) -> Outcome<()> {
+    let a = operand::<A>(operands, 0, lanes)?;
+    let out = result::<R>(out, lanes)?;
+    for a in a.chunks(BLOCK) {
+        compute(a, grow(out, a.len()));
+    }
+    Ok(())
+}
+
+/// Computes a block of two operands.
+type Binary<'a, A, B, R> = &'a dyn Fn(&[A], &[B], &mut [R]);
+
+fn blocks2<A: Native, B: Native, R: Native>(
+    operands: &[&Data],
+    lanes: usize,
+    out: &mut Data,
+    compute: Binary<'_, A, B, R>,
+) -> Outcome<()> {
+    let a = operand::<A>(operands, 0, lanes)?;
+    let b = operand::<B>(operands, 1, lanes)?;
+    let out = result::<R>(out, lanes)?;
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        compute(a, b, grow(out, a.len()));
+    }
+    Ok(())
 }
 
 /// Returns a kernel of one operand.
 pub(crate) fn map1<A: Native, R: Native>(f: impl Fn(A) -> R + Send + Sync + 'static) -> Kernel {
     Box::new(move |operands, lanes, out| {
-        let a = operand::<A>(operands, 0, lanes)?;
-        result::<R>(out)?.extend(a.iter().map(|&a| f(a)));
-        Ok(())
+        blocks1(operands, lanes, out, &|a: &[A], out: &mut [R]| {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = f(a);
+            }
+        })
     })
 }
 
@@ -35,10 +84,11 @@ pub(crate) fn map2<A: Native, B: Native, R: Native>(
     f: impl Fn(A, B) -> R + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |operands, lanes, out| {
-        let a = operand::<A>(operands, 0, lanes)?;
-        let b = operand::<B>(operands, 1, lanes)?;
-        result::<R>(out)?.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
-        Ok(())
+        blocks2(operands, lanes, out, &|a: &[A], b: &[B], out: &mut [R]| {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = f(a, b);
+            }
+        })
     })
 }
 
@@ -50,8 +100,13 @@ pub(crate) fn map3<A: Native, B: Native, C: Native, R: Native>(
         let a = operand::<A>(operands, 0, lanes)?;
         let b = operand::<B>(operands, 1, lanes)?;
         let c = operand::<C>(operands, 2, lanes)?;
-        let abc = a.iter().zip(b).zip(c);
-        result::<R>(out)?.extend(abc.map(|((&a, &b), &c)| f(a, b, c)));
+        let out = result::<R>(out, lanes)?;
+        for ((a, b), c) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(c.chunks(BLOCK)) {
+            let out = grow(out, a.len()).iter_mut();
+            for (((out, &a), &b), &c) in out.zip(a).zip(b).zip(c) {
+                *out = f(a, b, c);
+            }
+        }
         Ok(())
     })
 }

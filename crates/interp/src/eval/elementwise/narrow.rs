@@ -15,7 +15,7 @@ use tilewright_ir::{Data, ElementType};
 
 use super::convert;
 use super::function::{Binary, Unary};
-use super::kernel::{Kernel, map1, map2};
+use super::kernel::{BLOCK, Kernel, map1, map2};
 use crate::error::{Fault, Outcome};
 use crate::lanes::append;
 use crate::value::map_data;
@@ -168,9 +168,6 @@ pub(super) fn binary(f: Binary, element_type: ElementType) -> Option<Kernel> {
         _ => None,
     }
 }
-
-/// The number of elements converted at a time.
-const BLOCK: usize = 1024;
 
 /// A type and the one in which it is computed.
 #[derive(Clone, Copy)]

@@ -2,11 +2,10 @@
 //! a tenth of it: time per instruction should not depend on the size.
 #![allow(missing_docs, clippy::expect_used, reason = "a bench")]
 
-mod generated;
-
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use tilewright_benches::generated;
 use tilewright_ir::verify;
 use tilewright_text::{Form, PrintOptions, parse, print};
 
@@ -16,7 +15,7 @@ fn parsing(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
     group.sample_size(20);
     for size in SIZES {
-        let text = generated::text(size);
+        let text = generated(size);
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(BenchmarkId::from_parameter(size), |b| {
             b.iter(|| parse(black_box(&text)));
@@ -29,7 +28,7 @@ fn verifying(c: &mut Criterion) {
     let mut group = c.benchmark_group("verify");
     group.sample_size(20);
     for size in SIZES {
-        let module = parse(&generated::text(size)).expect("the text is HLO").module;
+        let module = parse(&generated(size)).expect("the text is HLO").module;
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(BenchmarkId::from_parameter(size), |b| {
             let copy = || module.clone();
@@ -43,7 +42,7 @@ fn printing(c: &mut Criterion) {
     let mut group = c.benchmark_group("print");
     group.sample_size(20);
     for size in SIZES {
-        let module = parse(&generated::text(size)).expect("the text is HLO").module;
+        let module = parse(&generated(size)).expect("the text is HLO").module;
         group.throughput(Throughput::Elements(size as u64));
         for form in [Form::Default, Form::Short] {
             let options = PrintOptions::new().with_form(form);

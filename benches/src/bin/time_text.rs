@@ -1,17 +1,14 @@
 //! Times our parser and printer on a file, for `benches/parse_peer.py`.
 //!
-//!     cargo run --release -p tilewright-text --example time_text -- FILE
-//!     cargo run --release -p tilewright-text --example time_text -- --memory FILE
-//!     cargo run --release -p tilewright-text --example time_text -- --generate COUNT FILE
+//!     cargo run --release -p tilewright-benches --bin time_text -- FILE
+//!     cargo run --release -p tilewright-benches --bin time_text -- --memory FILE
+//!     cargo run --release -p tilewright-benches --bin time_text -- --generate COUNT FILE
 //!
 //! The first form prints, for parse and print, a line of JSON with the median
 //! of several rounds; the second one with the bytes by which the process grows,
 //! beyond the text itself, while it reads and verifies the file, at its peak;
 //! the third writes HLO text of about COUNT instructions.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
-
-#[path = "../benches/generated/mod.rs"]
-mod generated;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -75,7 +72,9 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
         ["--generate", count, path] => match count.parse() {
-            Ok(count) => std::fs::write(path, generated::text(count)).map_err(Into::into),
+            Ok(count) => {
+                std::fs::write(path, tilewright_benches::generated(count)).map_err(Into::into)
+            }
             Err(error) => Err(Box::<dyn Error>::from(error)),
         },
         ["--memory", path] => measure_memory(path),

@@ -2,7 +2,7 @@
 //! route, which moves the two dims to the end, makes three dims of all, and
 //! reads the diagonals of the matrices.
 //!
-//!     cargo run --release -p tilewright-interp --example time_diagonal -- DIM1 DIM2 OFFSET SIZE...
+//!     cargo run --release -p tilewright-benches --bin time_diagonal -- DIM1 DIM2 OFFSET SIZE...
 //!
 //! prints a line of JSON for each, with the median time of several rounds.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]

@@ -1,4 +1,4 @@
-//! A module of any size, as text: what a deep network with norms looks like.
+//! Modules of any size to time the crates on.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ const FRAMES: usize = 60;
 /// Instructions of one block of the network.
 const BLOCK: usize = 8;
 
-/// HLO text of about that many instructions, the same every time.
-pub(crate) fn text(instructions: usize) -> String {
+/// HLO text of about that many instructions, the same every time: what a deep network with norms looks like.
+pub fn generated(instructions: usize) -> String {
     let mut out = String::with_capacity(150 * instructions);
     header(&mut out);
     out.push_str(

@@ -1,6 +1,6 @@
 //! Times evaluations of a module, for `benches/oracle_peer.py`.
 //!
-//!     cargo run --release -p tilewright-interp --example time_evaluation -- MODULE INPUTS ROUNDS
+//!     cargo run --release -p tilewright-benches --bin time_evaluation -- MODULE INPUTS ROUNDS
 //!
 //! prints a line of JSON: the milliseconds of the first evaluation, for which
 //! the system has to find memory, and the median of the others in the process.

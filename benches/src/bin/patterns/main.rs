@@ -1,6 +1,6 @@
 //! Times reductions beside those of the crate `ndarray` and the reading of the array.
 //!
-//! `cargo build --release -p tilewright-native --example patterns`
+//! `cargo build --release -p tilewright-benches --bin patterns`
 //!
 //! `patterns TYPE THREADS` reads lines of a pattern, the greatest number of turns and of seconds:
 //! `4096x1024/0 20 0.1` is a sum, a maximum and its place along axis 0. A third part of a pattern
