@@ -79,12 +79,6 @@ pub(crate) struct Max;
 /// The least element; NaN if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Min;
-/// Whether all elements are true.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct And;
-/// Whether any element is true.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Or;
 /// The place of the greatest element, the first of several; of the first NaN if there is one.
 /// Places are counted row by row through the reduced axes, in the order of the array's dims.
 #[derive(Clone, Copy, Debug)]
@@ -176,38 +170,6 @@ single!(
     IN_VECTORS = T::IN_VECTORS,
     IS_RARE = T::IS_RARE
 );
-
-/// A fold of truth values. A byte is kept, since loops over `bool` do not become vectors.
-macro_rules! truth {
-    ($fold:ident, $start:expr, |$a:ident, $b:ident| $combine:expr) => {
-        impl Accumulate<bool> for $fold {
-            type First = u8;
-            type Second = ();
-            type Output = bool;
-            #[inline(always)]
-            fn start(self) -> (u8, ()) {
-                ($start, ())
-            }
-            #[inline(always)]
-            fn step(self, first: &mut u8, (): &mut (), element: bool, _: u32) {
-                let ($a, $b) = (*first, u8::from(element));
-                *first = $combine;
-            }
-            #[inline(always)]
-            fn merge(self, first: &mut u8, (): &mut (), ($b, ()): (u8, ())) {
-                let $a = *first;
-                *first = $combine;
-            }
-            #[inline(always)]
-            fn finish(self, first: u8, (): ()) -> bool {
-                first != 0
-            }
-        }
-    };
-}
-
-truth!(And, 1, |a, b| a & b);
-truth!(Or, 0, |a, b| a | b);
 
 /// The place of an extremum.
 macro_rules! place {

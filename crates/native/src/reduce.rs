@@ -172,7 +172,26 @@ pub trait Places: Sized {
     ) -> Result<(), Error>;
 }
 
-macro_rules! numbers {
+macro_rules! places {
+    ($($type:ident)*) => { $(
+        impl Places for $type {
+            fn place(
+                call: &Call<'_, Self>,
+                of: Extremum,
+                out: &mut [MaybeUninit<i32>],
+            ) -> Result<(), Error> {
+                match of {
+                    Extremum::Max => call.run(folds::ArgMax, out),
+                    Extremum::Min => call.run(folds::ArgMin, out),
+                }
+            }
+        }
+    )* };
+}
+
+places!(f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! folds {
     ($($type:ident)*) => { $(
         impl Folds for $type {
             fn fold(
@@ -189,31 +208,50 @@ macro_rules! numbers {
                 }
             }
         }
+    )* };
+}
 
-        impl Places for $type {
-            fn place(
+folds!(f16 bf16 f32 f64 i8 i16 i32 i64 u8);
+
+/// Sums and products that wrap have the same bits with a sign and without.
+macro_rules! folds_by_signed {
+    ($($type:ident $signed:ident)*) => { $(
+        impl Folds for $type {
+            fn fold(
                 call: &Call<'_, Self>,
-                of: Extremum,
-                out: &mut [MaybeUninit<i32>],
+                fold: Fold,
+                out: &mut [MaybeUninit<Self>],
             ) -> Result<(), Error> {
-                match of {
-                    Extremum::Max => call.run(folds::ArgMax, out),
-                    Extremum::Min => call.run(folds::ArgMin, out),
+                match fold {
+                    // SAFETY: all bits are a number of both types, which lie alike.
+                    Fold::Sum | Fold::Product => unsafe { call.fold_as::<$signed>(fold, out) },
+                    Fold::Max => call.run(folds::Max, out),
+                    Fold::Min => call.run(folds::Min, out),
+                    Fold::And | Fold::Or => Err(Error::NoSuchFold(fold)),
                 }
             }
         }
     )* };
 }
 
-numbers!(f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64);
+folds_by_signed!(u16 i16 u32 i32 u64 i64);
 
+/// All are true if the least byte is 1, any is if the greatest is.
 impl Folds for bool {
     fn fold(call: &Call<'_, Self>, fold: Fold, out: &mut [MaybeUninit<Self>]) -> Result<(), Error> {
-        match fold {
-            Fold::And => call.run(folds::And, out),
-            Fold::Or => call.run(folds::Or, out),
-            Fold::Sum | Fold::Product | Fold::Max | Fold::Min => Err(Error::NoSuchFold(fold)),
+        let (extremum, of_none) = match fold {
+            Fold::And => (Fold::Min, true),
+            Fold::Or => (Fold::Max, false),
+            Fold::Sum | Fold::Product | Fold::Max | Fold::Min => {
+                return Err(Error::NoSuchFold(fold));
+            }
+        };
+        if call.reduced.count == 0 {
+            out.fill(MaybeUninit::new(of_none));
+            return Ok(());
         }
+        // SAFETY: truth values are bytes, 0 or 1, and an extremum is one of the elements.
+        unsafe { call.fold_as::<u8>(extremum, out) }
     }
 }
 
@@ -224,6 +262,23 @@ impl<T: Element> Call<'_, T> {
         out: &mut [MaybeUninit<F::Output>],
     ) -> Result<(), Error> {
         write_all(self.view, self.reduced, fold, out, self.pool)
+    }
+
+    /// Folds elements as those of another type.
+    ///
+    /// # Safety
+    /// Both types must lie alike, each element of `T` must be one of `U`, and each result one of `T`.
+    unsafe fn fold_as<U: Element>(
+        &self,
+        fold: Fold,
+        out: &mut [MaybeUninit<T>],
+    ) -> Result<(), Error> {
+        // SAFETY: the caller promises it.
+        let view = unsafe { self.view.elements_as::<U>() };
+        let call = Call { view: &view, reduced: self.reduced, pool: self.pool };
+        // SAFETY: as above.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) };
+        U::fold(&call, fold, out)
     }
 }
 

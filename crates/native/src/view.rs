@@ -80,6 +80,15 @@ impl<'a, T> View<'a, T> {
         &self.strides
     }
 
+    /// The view of the same data as elements of another type.
+    ///
+    /// # Safety
+    /// Both types must lie alike, and each element must be one of `U`.
+    pub(crate) unsafe fn elements_as<U>(&self) -> View<'a, U> {
+        let (dims, strides) = (self.dims.clone(), self.strides.clone());
+        View { origin: self.origin.cast(), data: PhantomData, dims, strides }
+    }
+
     /// The view of the same data in which dim `i` of this one is dim `along[i]`, and nothing changes
     /// along the other dims.
     pub(crate) fn broadcast(&self, dims: &[usize], along: &[usize]) -> Result<Self, Error> {
