@@ -1,6 +1,22 @@
-//! Modules of any size to time the crates on.
+//! Modules of any size to time the crates on, and a clock.
 
 use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Returns the median time of `rounds` calls of `work`, in seconds, without that of dropping what it returns.
+pub fn median_seconds<T>(rounds: usize, mut work: impl FnMut() -> T) -> f64 {
+    let time = |_| {
+        let start = Instant::now();
+        let result = black_box(work());
+        let seconds = start.elapsed().as_secs_f64();
+        drop(result);
+        seconds
+    };
+    let mut times: Vec<f64> = (0..rounds).map(time).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(rounds / 2).copied().unwrap_or(f64::NAN)
+}
 
 /// Stack frames that metadata refers to.
 const FRAMES: usize = 60;

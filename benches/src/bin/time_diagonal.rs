@@ -5,28 +5,15 @@
 //!     cargo run --release -p tilewright-benches --bin time_diagonal -- DIM1 DIM2 OFFSET SIZE...
 //!
 //! prints a line of JSON for each, with the median time of several rounds.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
+#![allow(clippy::print_stdout, reason = "a command line tool")]
 
 use std::error::Error;
-use std::hint::black_box;
-use std::process::ExitCode;
-use std::time::Instant;
 
+use tilewright_benches::median_seconds;
 use tilewright_interp::views::View;
 use tilewright_ir::{ArrayLiteral, Data, ElementType};
 
 const ROUNDS: usize = 15;
-
-fn median_seconds<T>(mut work: impl FnMut() -> T) -> f64 {
-    let time = |_| {
-        let start = Instant::now();
-        black_box(work());
-        start.elapsed().as_secs_f64()
-    };
-    let mut times: Vec<f64> = (0..ROUNDS).map(time).collect();
-    times.sort_by(f64::total_cmp);
-    times[ROUNDS / 2]
-}
 
 struct Diagonal {
     dim1: usize,
@@ -51,8 +38,11 @@ impl Diagonal {
     }
 }
 
-fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let [dim1, dim2, offset, sizes @ ..] = arguments else { return Err("too few numbers".into()) };
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [dim1, dim2, offset, sizes @ ..] = arguments.as_slice() else {
+        return Err("too few numbers".into());
+    };
     let diagonal = Diagonal { dim1: dim1.parse()?, dim2: dim2.parse()?, offset: offset.parse()? };
     let dims = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<i64>, _>>()?;
     let count = dims.iter().product::<i64>();
@@ -62,20 +52,10 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     if found.data() != diagonal.by_shuffle(&x)?.data() {
         return Err("the two routes differ".into());
     }
-    let (view, shuffle) =
-        (median_seconds(|| diagonal.as_view(&x)), median_seconds(|| diagonal.by_shuffle(&x)));
+    let view = median_seconds(ROUNDS, || diagonal.as_view(&x));
+    let shuffle = median_seconds(ROUNDS, || diagonal.by_shuffle(&x));
     for (what, seconds) in [("view", view), ("shuffle", shuffle)] {
         println!(r#"{{"what": "{what}", "elements": {}, "seconds": {seconds:.9}}}"#, found.len());
     }
     Ok(())
-}
-
-fn main() -> ExitCode {
-    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -4,20 +4,22 @@
 //!
 //! prints a line of JSON: the milliseconds of the first evaluation, for which
 //! the system has to find memory, and the median of the others in the process.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
+#![allow(clippy::print_stdout, reason = "a command line tool")]
 
 use std::error::Error;
 use std::fs::{File, read_to_string};
 use std::hint::black_box;
 use std::io::BufReader;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use tilewright_interp::{Evaluation, Limits, npz};
 use tilewright_ir::Shape;
 
-fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let [module, inputs, rounds] = arguments else { return Err("MODULE INPUTS ROUNDS".into()) };
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [module, inputs, rounds] = arguments.as_slice() else {
+        return Err("MODULE INPUTS ROUNDS".into());
+    };
     let module = tilewright_text::parse_and_verify(&read_to_string(module)?)
         .map_err(|errors| format!("{errors:?}"))?;
     let entry = module.entry().ok_or("the module has no entry")?;
@@ -37,14 +39,4 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let median = rest.get(rest.len() / 2).unwrap_or(first);
     println!(r#"{{"first_ms": {first:.6}, "median_ms": {median:.6}}}"#);
     Ok(())
-}
-
-fn main() -> ExitCode {
-    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -13,34 +13,19 @@
 use std::error::Error;
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Instant;
 
+use tilewright_benches::median_seconds;
 use tilewright_text::{PrintOptions, parse, parse_and_verify, print};
 
 const ROUNDS: usize = 7;
-
-/// Returns the median time that `work` takes, in seconds.
-fn median_seconds<T>(mut work: impl FnMut() -> T) -> f64 {
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            let result = black_box(work());
-            let seconds = start.elapsed().as_secs_f64();
-            drop(result);
-            seconds
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[ROUNDS / 2]
-}
 
 fn time(path: &str) -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(path)?;
     let module = parse(&text)?.module;
     let count = module.instruction_count();
     print(&module, &PrintOptions::new())?;
-    let parsing = median_seconds(|| parse(black_box(&text)));
-    let printing = median_seconds(|| print(black_box(&module), &PrintOptions::new()));
+    let parsing = median_seconds(ROUNDS, || parse(black_box(&text)));
+    let printing = median_seconds(ROUNDS, || print(black_box(&module), &PrintOptions::new()));
     for (what, seconds) in [("parse", parsing), ("print", printing)] {
         println!(r#"{{"what": "{what}", "instructions": {count}, "seconds": {seconds:.6}}}"#);
     }

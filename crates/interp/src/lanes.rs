@@ -355,7 +355,8 @@ pub(crate) fn fill(
     fill_typed(to, from, &mut places)
 }
 
-fn fill_typed(to: &mut Data, from: &Data, places: Places<'_>) -> Outcome<()> {
+/// As [`fill`], compiled once for each type of elements, whatever the iterator.
+fn fill_typed(to: &mut Data, from: &Data, places: &mut dyn Iterator<Item = usize>) -> Outcome<()> {
     with_data!(to, out => {
         let values = alike(out, from)?;
         out.clear();
@@ -367,9 +368,6 @@ fn fill_typed(to: &mut Data, from: &Data, places: Places<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Places of elements. Loops over them are compiled for types of elements, not for kinds of iterators, too.
-type Places<'a> = &'a mut dyn Iterator<Item = usize>;
-
 /// Puts lanes to these places.
 pub(crate) fn spread(
     to: &mut Data,
@@ -379,7 +377,12 @@ pub(crate) fn spread(
     spread_typed(to, lanes, &mut places)
 }
 
-fn spread_typed(to: &mut Data, lanes: &Data, places: Places<'_>) -> Outcome<()> {
+/// As [`spread`], compiled once for each type of elements, whatever the iterator.
+fn spread_typed(
+    to: &mut Data,
+    lanes: &Data,
+    places: &mut dyn Iterator<Item = usize>,
+) -> Outcome<()> {
     with_data!(to, out => {
         for (place, &value) in places.zip(alike(out, lanes)?) {
             out[place] = value;

@@ -59,20 +59,20 @@ impl<const N: usize> Nest<N> {
     }
 
     /// Visits every position of the outer dims, in order: where each array then is.
-    pub(crate) fn walk(&self, start: [isize; N]) -> Walk<'_, N> {
+    pub(crate) fn positions(&self, start: [isize; N]) -> Positions<'_, N> {
         let next = (self.inner.size > 0).then_some(start);
-        Walk { outer: &self.outer, counts: SmallVec::from_elem(0, self.outer.len()), next }
+        Positions { outer: &self.outer, counts: SmallVec::from_elem(0, self.outer.len()), next }
     }
 }
 
-/// A walk over the outer dims of a [`Nest`].
-pub(crate) struct Walk<'a, const N: usize> {
+/// The positions of the outer dims of a [`Nest`].
+pub(crate) struct Positions<'a, const N: usize> {
     outer: &'a [Level<N>],
     counts: SmallVec<[usize; 5]>,
     next: Option<[isize; N]>,
 }
 
-impl<const N: usize> Iterator for Walk<'_, N> {
+impl<const N: usize> Iterator for Positions<'_, N> {
     type Item = [isize; N];
 
     fn next(&mut self) -> Option<[isize; N]> {
@@ -153,7 +153,7 @@ fn collect_typed<T: Copy + Default>(values: &[T], nest: &Nest<1>, start: isize) 
     let total = nest.outer.iter().map(|l| l.size).product::<usize>() * nest.inner.size;
     let mut out = Vec::with_capacity(total);
     let Level { size, strides: [stride] } = nest.inner;
-    for [at] in nest.walk([start]) {
+    for [at] in nest.positions([start]) {
         extend_row(&mut out, values, at, size, stride);
     }
     out
@@ -269,7 +269,7 @@ impl Tiles {
 
     fn collect<T: Copy + Default>(&self, values: &[T], start: isize) -> Vec<T> {
         let mut out = vec![T::default(); self.total];
-        for [from, to] in self.rest.walk([start, 0]) {
+        for [from, to] in self.rest.positions([start, 0]) {
             for row in (0..self.rows.size).step_by(Self::SIDE) {
                 for column in (0..self.columns.size).step_by(Self::SIDE) {
                     self.tile(values, &mut out, from, to, row, column);
@@ -352,7 +352,7 @@ fn place_typed<T: Copy>(
     start: [isize; 2],
 ) -> Outcome<()> {
     let Level { size, strides } = nest.inner;
-    for [to, from] in nest.walk(start) {
+    for [to, from] in nest.positions(start) {
         let (first, from) = (to.cast_unsigned(), from.cast_unsigned());
         if strides == [1, 1] {
             out[first..first + size].copy_from_slice(&values[from..from + size]);
@@ -409,7 +409,7 @@ mod tests {
         let nest = Nest::new([level(2, 0), level(3, 4), level(4, 1)]);
         assert_eq!((nest.outer.len(), nest.inner), (1, level(12, 1)));
         let nest = Nest::new([level(2, 3), level(0, 1)]);
-        assert_eq!((nest.inner.size, nest.walk([0]).next()), (0, None));
-        assert_eq!(Nest::<1>::new([]).walk([7]).collect::<Vec<_>>(), [[7]]);
+        assert_eq!((nest.inner.size, nest.positions([0]).next()), (0, None));
+        assert_eq!(Nest::<1>::new([]).positions([7]).collect::<Vec<_>>(), [[7]]);
     }
 }

@@ -202,9 +202,7 @@ macro_rules! folds {
                 match fold {
                     Fold::Sum => call.run(folds::Sum, out),
                     Fold::Product => call.run(folds::Product, out),
-                    Fold::Max => call.run(folds::Max, out),
-                    Fold::Min => call.run(folds::Min, out),
-                    Fold::And | Fold::Or => Err(Error::NoSuchFold(fold)),
+                    Fold::Max | Fold::Min | Fold::And | Fold::Or => call.extremum(fold, out),
                 }
             }
         }
@@ -225,9 +223,7 @@ macro_rules! folds_by_signed {
                 match fold {
                     // SAFETY: all bits are a number of both types, which lie alike.
                     Fold::Sum | Fold::Product => unsafe { call.fold_as::<$signed>(fold, out) },
-                    Fold::Max => call.run(folds::Max, out),
-                    Fold::Min => call.run(folds::Min, out),
-                    Fold::And | Fold::Or => Err(Error::NoSuchFold(fold)),
+                    Fold::Max | Fold::Min | Fold::And | Fold::Or => call.extremum(fold, out),
                 }
             }
         }
@@ -252,6 +248,17 @@ impl Folds for bool {
         }
         // SAFETY: truth values are bytes, 0 or 1, and an extremum is one of the elements.
         unsafe { call.fold_as::<u8>(extremum, out) }
+    }
+}
+
+impl<T: Number> Call<'_, T> {
+    /// Writes the greatest or least elements.
+    fn extremum(&self, fold: Fold, out: &mut [MaybeUninit<T>]) -> Result<(), Error> {
+        match fold {
+            Fold::Max => self.run(folds::Max, out),
+            Fold::Min => self.run(folds::Min, out),
+            Fold::Sum | Fold::Product | Fold::And | Fold::Or => Err(Error::NoSuchFold(fold)),
+        }
     }
 }
 

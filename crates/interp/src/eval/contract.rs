@@ -432,7 +432,7 @@ fn convolve_image<T: Product>(
             let column = group * group_columns;
             let shift = [column.cast_signed(), plan.group_start(group, &from)];
             let y = &y[matrix * plan.inner * columns + column..];
-            for [to, from] in nest.walk([start[0] + shift[0], start[1] + shift[1]]) {
+            for [to, from] in nest.positions([start[0] + shift[0], start[1] + shift[1]]) {
                 let (sums, x) = (&mut sums[to.cast_unsigned()..], &x[from.cast_unsigned()..]);
                 T::add_product(x, y, sums, rows, plan.inner, group_columns);
             }

@@ -214,18 +214,18 @@ struct Typed<T: Native, M: Monoid<T>> {
 
 impl FoldShape {
     /// Returns where a chunk begins, and how many totals it has.
-    fn chunk_of(&self) -> (Place, usize) {
+    fn chunk_of(&self) -> (Cursor, usize) {
         let Level { strides: [step, to], .. } = self.levels[0];
         let totals = match to {
             0 => self.len,
             to => self.chunk / step.unsigned_abs().max(1) * to.unsigned_abs(),
         };
-        (Place::new(&self.levels, self.row()), totals.max(1))
+        (Cursor::new(&self.levels, self.row()), totals.max(1))
     }
 
     /// Returns the parts of the outermost kept dim: where each begins, its lanes at the first index of the
     /// outermost dim, and how many totals it has.
-    fn parts(&self) -> Vec<(Place, Range<usize>, usize)> {
+    fn parts(&self) -> Vec<(Cursor, Range<usize>, usize)> {
         let [_, kept, ..] = self.levels.as_slice() else { return Vec::new() };
         let Level { size, strides: [step, to] } = *kept;
         let (step, to) = (step.unsigned_abs(), to.unsigned_abs().max(1));
@@ -235,7 +235,7 @@ impl FoldShape {
             levels[1].size = count.min(size - first);
             let range = first * step..(first + levels[1].size) * step;
             let row = levels[levels.len() - 1];
-            (Place::new(&levels, row), range, levels[1].size * to)
+            (Cursor::new(&levels, row), range, levels[1].size * to)
         };
         (0..size).step_by(count).map(part).collect()
     }
@@ -245,9 +245,9 @@ impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
     fn chunks(&mut self) -> Vec<Box<dyn Totals + '_>> {
         let mut chunks: Vec<Box<dyn Totals + '_>> = Vec::new();
         if self.shape.lanes > 0 {
-            let (place, count) = self.shape.chunk_of();
+            let (cursor, count) = self.shape.chunk_of();
             for totals in self.totals.chunks_mut(count) {
-                chunks.push(Box::new(Cursor::<T, M> { totals, place: place.clone() }));
+                chunks.push(Box::new(ChunkTotals::<T, M> { totals, cursor: cursor.clone() }));
             }
         }
         chunks
@@ -256,10 +256,10 @@ impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
     fn parts(&mut self) -> Vec<(Box<dyn Totals + '_>, Range<usize>)> {
         let mut parts: Vec<(Box<dyn Totals + '_>, Range<usize>)> = Vec::new();
         let mut left = self.totals.as_mut_slice();
-        for (place, range, count) in self.shape.parts() {
+        for (cursor, range, count) in self.shape.parts() {
             let Some((totals, others)) = left.split_at_mut_checked(count) else { break };
             left = others;
-            parts.push((Box::new(Cursor::<T, M> { totals, place }), range));
+            parts.push((Box::new(ChunkTotals::<T, M> { totals, cursor }), range));
         }
         parts
     }
@@ -278,7 +278,7 @@ impl<T: Native, M: Monoid<T>> Fold for Typed<T, M> {
 
 /// The place to which a chunk's next lane belongs.
 #[derive(Clone, Debug)]
-struct Place {
+struct Cursor {
     /// Sizes and steps of the outer dims, with how often they were taken.
     outer: SmallVec<[(Level<2>, usize); 5]>,
     row: Level<2>,
@@ -286,7 +286,7 @@ struct Place {
     to: isize,
 }
 
-impl Place {
+impl Cursor {
     fn new(levels: &[Level<2>], row: Level<2>) -> Self {
         let outer = levels[..levels.len() - 1].iter().map(|&level| (level, 0)).collect();
         Self { outer, row, column: 0, to: 0 }
@@ -317,31 +317,31 @@ impl Place {
 }
 
 /// The totals of a chunk, and the place of its next lane.
-struct Cursor<'a, T: Native, M: Monoid<T>> {
+struct ChunkTotals<'a, T: Native, M: Monoid<T>> {
     totals: &'a mut [M::Accumulator],
-    place: Place,
+    cursor: Cursor,
 }
 
-impl<T: Native, M: Monoid<T>> Totals for Cursor<'_, T, M> {
+impl<T: Native, M: Monoid<T>> Totals for ChunkTotals<'_, T, M> {
     fn take(&mut self, lanes: &Data, range: Range<usize>) -> Outcome<()> {
         let lanes: &[T] = lanes.as_slice().ok_or(WRONG_STORAGE)?;
         let missing = Fault::Internal("a fold has too few lanes");
         let mut lanes = lanes.get(range).ok_or(missing)?;
         while !lanes.is_empty() {
-            let (count, to) = self.place.run(lanes.len());
+            let (count, to) = self.cursor.run(lanes.len());
             let (row, rest) = lanes.split_at(count);
-            if self.place.row.strides[1] == 0 {
+            if self.cursor.row.strides[1] == 0 {
                 let total = &mut self.totals[to];
                 for run in row.chunks(RUN) {
                     *total = fold_row::<T, M>(*total, run);
                 }
             } else {
-                let totals = &mut self.totals[to + self.place.column..][..row.len()];
+                let totals = &mut self.totals[to + self.cursor.column..][..row.len()];
                 for (total, &element) in totals.iter_mut().zip(row) {
                     *total = M::join(*total, M::lift(element));
                 }
             }
-            self.place.advance(count);
+            self.cursor.advance(count);
             lanes = rest;
         }
         Ok(())

@@ -121,7 +121,7 @@ impl WalkDims {
         let values = index_values(indices)?;
         let mut starts = Vec::with_capacity(windows.saturating_mul(rank));
         let mut begins = Vec::with_capacity(windows);
-        for [index, moved] in Nest::single_steps(levels).walk([0, 0]) {
+        for [index, moved] in Nest::single_steps(levels).positions([0, 0]) {
             let first = starts.len();
             starts.resize(first + rank, 0);
             for (entry, &dim) in self.map.iter().enumerate() {

@@ -62,7 +62,7 @@ impl Walk {
         let nest = Nest::new(levels.map(|l| Level { size: l.size, strides: [l.strides[0]] }));
         let Level { size, strides: [stride] } = nest.inner();
         let mut offsets = Vec::new();
-        for [at] in nest.walk([0]) {
+        for [at] in nest.positions([0]) {
             offsets.extend((0..size).map(|i| (at + stride * i.cast_signed()).cast_unsigned()));
         }
         offsets

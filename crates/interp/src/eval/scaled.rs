@@ -64,7 +64,7 @@ fn scale(values: &mut [f64], operand: &Array, scales: &Array) -> Outcome<()> {
     }
     let nest = Nest::new(levels);
     let Level { size, strides: [step, scale_step] } = nest.inner();
-    for [at, scale] in nest.walk([0, 0]) {
+    for [at, scale] in nest.positions([0, 0]) {
         for i in 0..size.cast_signed() {
             let factor = factors[(scale + i * scale_step).cast_unsigned()];
             values[(at + i * step).cast_unsigned()] *= factor;

@@ -145,7 +145,7 @@ impl Visitor for Fold<'_> {
         }
         let Level { size, strides: [from_step, to_step] } = self.places.nest.inner();
         for &start in &self.places.starts {
-            for [from, to] in self.places.nest.walk(start) {
+            for [from, to] in self.places.nest.positions(start) {
                 for i in 0..size.cast_signed() {
                     let update = updates[(from + i * from_step).cast_unsigned()];
                     let total = &mut totals[(to + i * to_step).cast_unsigned()];
@@ -177,7 +177,7 @@ fn combine(
     let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(places.window);
     for &start in &places.starts {
         pairs.clear();
-        for [from, to] in places.nest.walk(start) {
+        for [from, to] in places.nest.positions(start) {
             pairs.extend((0..size.cast_signed()).map(|i| {
                 ((from + i * from_step).cast_unsigned(), (to + i * to_step).cast_unsigned())
             }));

@@ -75,7 +75,7 @@ impl Windows {
         self.walk(&mut |nest, start| {
             pairs.clear();
             let Level { size, strides: [outer, inner] } = nest.inner();
-            for [to, from] in nest.walk(start) {
+            for [to, from] in nest.positions(start) {
                 pairs.extend((0..size.cast_signed()).map(|i| {
                     ((to + i * outer).cast_unsigned(), (from + i * inner).cast_unsigned())
                 }));
@@ -158,7 +158,7 @@ impl Visitor for Fold<'_> {
             let [Ok(to_step), Ok(from_step)] = strides.map(usize::try_from) else {
                 return Err(Fault::Internal("a window walks backwards"));
             };
-            for [to, from] in nest.walk(start) {
+            for [to, from] in nest.positions(start) {
                 let (to, from) = (to.cast_unsigned(), from.cast_unsigned());
                 if strides == [1, 1] {
                     let row = &values[from..from + size];

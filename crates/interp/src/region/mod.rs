@@ -11,6 +11,7 @@ mod build;
 mod parts;
 mod pieces;
 mod role;
+
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use smallvec::SmallVec;
 use tilewright_ir::{Data, Dims, ElementType, InstId};

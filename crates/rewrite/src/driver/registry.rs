@@ -40,7 +40,7 @@ use crate::sums::shifted_moments::ShiftedMoments;
 /// Returns every pass, in alphabetical order of its name. As a `static`, all of them would be compiled with the
 /// tests within this crate.
 pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
-    let passes: [&'static dyn Pass; 35] = [
+    let passes: [&'static dyn Pass; _] = [
         &ALGEBRA,
         &BatchNorm,
         &BROADCAST,

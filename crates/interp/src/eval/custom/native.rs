@@ -95,7 +95,7 @@ fn places(cx: &mut Cx<'_, '_>, call: &NativeCall) -> Outcome<Value> {
     let mut starts = Vec::with_capacity(result.len);
     if result.len > 0 {
         let Level { size, strides: [stride] } = nest.inner();
-        for [at] in nest.walk([0]) {
+        for [at] in nest.positions([0]) {
             starts.extend((0..size).map(|i| (at + stride * i.cast_signed()).cast_unsigned()));
         }
     }

@@ -51,13 +51,13 @@ fn blocks1<A: Native, R: Native>(
 }
 
 /// Computes a block of two operands.
-type Binary<'a, A, B, R> = &'a dyn Fn(&[A], &[B], &mut [R]);
+type Combine<'a, A, B, R> = &'a dyn Fn(&[A], &[B], &mut [R]);
 
 fn blocks2<A: Native, B: Native, R: Native>(
     operands: &[&Data],
     lanes: usize,
     out: &mut Data,
-    compute: Binary<'_, A, B, R>,
+    compute: Combine<'_, A, B, R>,
 ) -> Outcome<()> {
     let a = operand::<A>(operands, 0, lanes)?;
     let b = operand::<B>(operands, 1, lanes)?;
