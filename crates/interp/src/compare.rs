@@ -308,8 +308,9 @@ impl Slack {
     }
 
     /// Widens it to `factor` times the distance between two results of one
-    /// program.
-    pub fn widen(&mut self, expected: &Literal, moved: &Literal, factor: f64) {
+    /// program. A float that stayed where it was by luck, such as a zero that is the difference of equal numbers,
+    /// gets `least` times what half of the others of its array have.
+    pub fn widen(&mut self, expected: &Literal, moved: &Literal, factor: f64, least: f64) {
         let (expected, moved) = (expected.leaves(), moved.leaves());
         self.leaves.resize_with(expected.len(), Vec::new);
         let pairs = expected.into_iter().zip(moved);
@@ -319,6 +320,9 @@ impl Slack {
                 slack.resize(gaps.len(), 0.0);
                 for (slack, gap) in slack.iter_mut().zip(gaps) {
                     *slack = slack.max(factor * gap);
+                }
+                if expected.element_type().is_float() {
+                    raise(slack, least);
                 }
             }
         }
@@ -350,6 +354,20 @@ impl Slack {
 
     fn of(&self, leaf: usize) -> &[f64] {
         self.leaves.get(leaf).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Raises what is less than `least` times the median to that.
+fn raise(slack: &mut [f64], least: f64) {
+    let mut sorted = slack.to_vec();
+    let middle = sorted.len() / 2;
+    if middle == 0 {
+        return;
+    }
+    let (_, median, _) = sorted.select_nth_unstable_by(middle, f64::total_cmp);
+    let least = *median * least;
+    if least.is_finite() {
+        slack.iter_mut().for_each(|slack| *slack = slack.max(least));
     }
 }
 

@@ -20,9 +20,10 @@ use crate::signals::interruptible;
 pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(String, String)> {
     let module = module.verified(py)?;
     let target = tilewright::target(target).map_err(|error| raised(&error))?;
-    let cancel = AtomicBool::new(false);
+    let cancel = Arc::new(AtomicBool::new(false));
     let work = || {
         let report = CostReport::with_cancel(&module, &target, &cancel);
+        let report = report.map_err(|error| raised(&error))?;
         let report = report.ok_or_else(|| plain(Kind::Other, "the costs were cancelled"))?;
         Ok((json(&report)?, report.to_string()))
     };

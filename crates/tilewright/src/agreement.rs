@@ -20,6 +20,8 @@ pub struct Agreement {
     /// For each device, the finite elements of its outputs.
     coverage: Vec<Coverage>,
     subject: Subject,
+    /// Whether the caller says how large differences may be, so that outputs may differ over the reals.
+    tolerant: bool,
 }
 
 /// With what the first module was compared, and on which inputs.
@@ -171,14 +173,31 @@ impl Findings {
 
 impl Agreement {
     /// An agreement before the first inputs.
-    pub(crate) fn new(subject: Subject, algebra: Vec<Verdict>) -> Self {
+    pub(crate) fn new(subject: Subject, algebra: Vec<Verdict>, tolerant: bool) -> Self {
         let (outputs, coverage) = (Vec::new(), Vec::new());
-        Self { inputs_tried: 0, outputs, algebra, coverage, subject }
+        Self { inputs_tried: 0, outputs, algebra, coverage, subject, tolerant }
+    }
+
+    /// Checks whether all outputs were the same, within the tolerance of their type, and algebra disproves none.
+    pub fn equal(&self) -> bool {
+        self.is_within() && self.disproved().next().is_none()
     }
 
     /// Checks whether all outputs were the same, within the tolerance of their type.
-    pub fn equal(&self) -> bool {
+    pub fn is_within(&self) -> bool {
         self.outputs.iter().all(|output| output.witness.is_none())
+    }
+
+    /// Outputs that certainly differ over the reals. With a tolerance of the caller's own, none counts.
+    pub fn disproved(&self) -> impl Iterator<Item = (usize, &Verdict)> {
+        self.algebra.iter().enumerate().filter(|(_, verdict)| !self.tolerant && verdict.disproves())
+    }
+
+    /// Outputs that differ over the reals and do not count as disproved.
+    pub fn doubts(&self) -> impl Iterator<Item = (usize, &Verdict)> {
+        let doubtful =
+            |verdict: &Verdict| verdict.differs() && (self.tolerant || !verdict.disproves());
+        self.algebra.iter().enumerate().filter(move |(_, verdict)| doubtful(verdict))
     }
 
     /// Checks whether the output with this number is known to differ.

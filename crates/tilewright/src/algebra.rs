@@ -3,7 +3,6 @@
 use tilewright_interp::algebra::{AlgebraOptions, Verdict, compare};
 use tilewright_ir::Verified;
 
-use crate::agreement::Agreement;
 use crate::check::{CheckOptions, comparable};
 use crate::error::Error;
 
@@ -59,11 +58,4 @@ pub(crate) fn over_field(options: &CheckOptions<'_>) -> AlgebraOptions {
     limits.max_steps = limits.max_steps.min(least.limits.max_steps);
     limits.max_bytes = limits.max_bytes.min(least.limits.max_bytes);
     AlgebraOptions { seed: options.first_seed, limits }
-}
-
-impl Agreement {
-    /// Outputs that differ over the reals, even if floats do not show it.
-    pub fn differ_by_algebra(&self) -> impl Iterator<Item = (usize, &Verdict)> {
-        self.algebra.iter().enumerate().filter(|(_, verdict)| verdict.differs())
-    }
 }

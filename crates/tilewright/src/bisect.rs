@@ -13,7 +13,7 @@ use tilewright_text::print_instruction;
 use crate::agreement::Witness;
 use crate::check::{CheckOptions, Inputs, Trial, not_comparable};
 use crate::error::Error;
-use crate::nudge::{EXCUSED, NUDGES};
+use crate::nudge::{EXCUSED, NUDGES, UNMOVED};
 
 /// The result of a search for the first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -447,7 +447,7 @@ impl Observer for Widener<'_> {
             return;
         };
         if let Some(moved) = seen.literal() {
-            slack.widen(&value.literal, &moved, EXCUSED);
+            slack.widen(&value.literal, &moved, EXCUSED, UNMOVED);
         }
     }
 }

@@ -51,7 +51,7 @@ impl Trial<'_> {
         }
         let Ok(tied) = self.evaluation(self.a).ties(ties).run(case.inputs) else { return false };
         for ((slack, expected), tied) in slack.iter_mut().zip(case.expected).zip(&wholes(tied)) {
-            slack.widen(expected, tied, EXCUSED);
+            slack.widen(expected, tied, EXCUSED, 0.0);
         }
         true
     }

@@ -15,7 +15,7 @@ use tilewright_ir::{Literal, Verified};
 use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Subject, Tried};
 use crate::algebra::verdicts;
 use crate::error::Error;
-use crate::nudge::{EXCUSED, NUDGES, nudged_all};
+use crate::nudge::{EXCUSED, NUDGES, UNMOVED, nudged_all};
 use crate::run::{counted, parameter_shapes};
 
 pub use options::{CheckOptions, Within};
@@ -51,7 +51,7 @@ pub fn check(a: &Verified, b: &Verified, options: &CheckOptions<'_>) -> Result<A
 }
 
 pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
-    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
+    let mut agreement = trial.agreement();
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
         agreement.add(&tried, trial.name_of(kind), seed);
@@ -64,24 +64,28 @@ pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
 pub(crate) fn agreement_until_fault(
     trial: &Trial<'_>,
 ) -> Result<(Agreement, Option<Fault>), Error> {
-    let mut agreement = Agreement::new(trial.subject(), trial.verdicts());
+    let mut agreement = trial.agreement();
     let mut fault = None;
     trial.each_input(&mut |inputs, kind, seed| {
         let tried = trial.compared(&inputs, kind, &|_| false)?;
         agreement.add(&tried, trial.name_of(kind), seed);
-        if !agreement.equal() {
-            fault = Some(Fault { inputs, kind, tried });
+        if !agreement.is_within() {
+            fault = Some(Fault::OnInputs { inputs, kind, tried });
         }
         Ok(fault.is_none())
     })?;
+    if fault.is_none() && agreement.disproved().next().is_some() {
+        fault = Some(Fault::OverReals);
+    }
     Ok((agreement, fault))
 }
 
-/// Inputs on which two modules differ.
-pub(crate) struct Fault {
-    inputs: Inputs,
-    kind: InputKind,
-    tried: Tried,
+/// How two modules were found to differ.
+pub(crate) enum Fault {
+    /// On these inputs.
+    OnInputs { inputs: Inputs, kind: InputKind, tried: Tried },
+    /// By algebra.
+    OverReals,
 }
 
 /// Two modules, and the options of their evaluation.
@@ -207,6 +211,11 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Returns the agreement before the first inputs.
+    fn agreement(&self) -> Agreement {
+        Agreement::new(self.subject(), self.verdicts(), self.options.within.is_some())
+    }
+
     /// With what the first module is compared, and on which inputs.
     fn subject(&self) -> Subject {
         let CheckOptions { first_seed, seeds, inputs, .. } = *self.options;
@@ -258,10 +267,12 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Checks whether the second module differs on the inputs of a fault. The first module,
-    /// which must be the same as for the fault, is not evaluated again.
+    /// Checks whether the second module differs on the inputs of a fault, or by algebra if that found it. The
+    /// first module, which must be the same as for the fault, is not evaluated again.
     pub(crate) fn shows(&self, fault: &Fault) -> Result<bool, Error> {
-        let Fault { inputs, kind, tried: Tried { expected, slack, .. } } = fault;
+        let Fault::OnInputs { inputs, kind, tried: Tried { expected, slack, .. } } = fault else {
+            return Ok(self.verdicts().iter().any(Verdict::disproves));
+        };
         let actual = self.second(inputs)?;
         let found = self.differences(expected, &actual, *kind, slack)?;
         Ok(found.iter().flatten().any(|found| !found.equal))
@@ -340,7 +351,7 @@ impl<'a> Trial<'a> {
             let Ok(moved) = evaluation.run(&inputs) else { continue };
             let moved = wholes(moved);
             for ((slack, expected), moved) in slack.iter_mut().zip(expected).zip(&moved) {
-                slack.widen(expected, moved, EXCUSED);
+                slack.widen(expected, moved, EXCUSED, UNMOVED);
             }
             let again = self.differences(expected, actual, kind, slack)?;
             found.update(again, Excuse::Sensitive);

@@ -121,7 +121,7 @@
 //! #     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/small.hlo"));
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let module = tilewright::parse(TEXT)?;
-//! let costs = tilewright::report::CostReport::new(&module, &tilewright::target("cpu")?);
+//! let costs = tilewright::report::CostReport::new(&module, &tilewright::target("cpu")?)?;
 //! assert!(costs.to_string().contains("on cpu. Costs are a model, not a measurement."));
 //! # Ok(())
 //! # }
@@ -218,7 +218,7 @@ pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check};
 pub use error::Error;
 pub use explain::explain;
-pub use guard::{Blame, Guarded, Remedy, optimize_guarded};
+pub use guard::{Blame, Difference, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;

@@ -4,14 +4,14 @@
 mod text;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use tilewright_interp::algebra::Verdict;
-use tilewright_ir::Module;
+use tilewright_ir::{Module, Verified};
 use tilewright_rewrite::analysis::sharding::Traffic;
-use tilewright_rewrite::canonicalize::batch_norm::as_run;
-use tilewright_rewrite::{Cost, ModuleCosts, Note, Place, Report};
+use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
 pub use tilewright_rewrite::table::{count, counted, shortened};
@@ -20,7 +20,7 @@ use tilewright_target::Target;
 use crate::agreement::{Agreement, Excuse, OutputDifference};
 use crate::bisect::FirstDifference;
 use crate::error::Error;
-use crate::explain::Explanation;
+use crate::explain::{Explanation, simplest};
 use crate::guard::Blame;
 use crate::profile::Profile;
 
@@ -80,16 +80,29 @@ pub struct InstructionCosts {
 }
 
 impl CostReport {
-    /// The costs of a module on a target. Batch norms count as the plain ops that they stand for.
-    pub fn new(module: &Module, target: &Target) -> Self {
-        let module = as_run(module);
-        Self::of(&module, target, ModuleCosts::new(&module, target))
+    /// The costs of a module on a target, in its simplest form: with calls and batch norms as what they stand for.
+    /// The total is the one that [`crate::optimize()`] reports before it rewrites.
+    ///
+    /// # Errors
+    /// If a pass has a bug.
+    pub fn new(module: &Verified, target: &Target) -> Result<Self, Error> {
+        let module = simplest(module, &Options::new(target.clone()))?;
+        Ok(Self::of(&module, target, ModuleCosts::new(&module, target)))
     }
 
     /// As [`Self::new`]; `None` if another thread sets `cancel` meanwhile.
-    pub fn with_cancel(module: &Module, target: &Target, cancel: &AtomicBool) -> Option<Self> {
-        let module = as_run(module);
-        Some(Self::of(&module, target, ModuleCosts::with_cancel(&module, target, cancel)?))
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_cancel(
+        module: &Verified,
+        target: &Target,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Option<Self>, Error> {
+        let options = Options::new(target.clone()).with_cancel(Arc::clone(cancel));
+        let module = simplest(module, &options)?;
+        let costs = ModuleCosts::with_cancel(&module, target, cancel);
+        Ok(costs.map(|costs| Self::of(&module, target, costs)))
     }
 
     fn of(module: &Module, target: &Target, costs: ModuleCosts) -> Self {
@@ -160,12 +173,12 @@ pub struct LeftOut {
 
 impl From<&Blame> for LeftOut {
     fn from(blame: &Blame) -> Self {
-        let Blame { rewrite, note, left_out, output, witness } = blame;
+        let Blame { rewrite, note, left_out, output, difference } = blame;
         Self {
             rewrite: *rewrite,
             note: note.as_ref().map(NoteSummary::from),
             what: left_out.name(),
-            difference: format!("out{output}: {witness}"),
+            difference: format!("out{output}: {difference}"),
         }
     }
 }

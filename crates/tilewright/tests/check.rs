@@ -1,6 +1,7 @@
 //! Tests what `check` accepts, what it rejects, and what it reports as not covered.
 
-use tilewright::{Agreement, CheckOptions, Excuse, Verified, check};
+use tilewright::ir::{ArrayLiteral, Data, ElementType, Literal};
+use tilewright::{Agreement, CheckOptions, Excuse, Verified, Within, check};
 
 fn module(body: &str) -> Verified {
     tilewright::parse(&format!("HloModule m\n\nENTRY e {{\n{body}\n}}\n")).unwrap()
@@ -27,6 +28,54 @@ fn what_is_never_finite_is_counted() {
     assert!(agreement.equal());
     let counts: Vec<_> = agreement.outputs.iter().map(|o| (o.not_compared, o.elements)).collect();
     assert_eq!(counts, [(6, 10), (0, 4)]);
+}
+
+/// However small outputs are, a difference is judged beside them.
+#[test]
+fn tiny_outputs_are_told_apart() {
+    let scaled = |scale: &str, op: &str| {
+        format!(
+            "
+  x = f32[1024] parameter(0)
+  t = f32[1024] {op}(x)
+  rate = f32[] constant({scale})
+  rates = f32[1024] broadcast(rate), dimensions={{}}
+  ROOT y = f32[1024] multiply(t, rates)"
+        )
+    };
+    let right = scaled("1e-09", "tanh");
+    assert!(checked(&right, &right).equal());
+    let wrong = [("-1e-09", "tanh"), ("0", "tanh"), ("1.01e-09", "tanh"), ("1e-09", "sine")];
+    for (scale, op) in wrong {
+        let agreement = checked(&right, &scaled(scale, op));
+        assert!(!agreement.is_within(), "{scale} {op}: {:?}", agreement.outputs);
+    }
+    let zero = "
+  x = f32[1024] parameter(0)
+  zero = f32[] constant(0)
+  ROOT y = f32[1024] broadcast(zero), dimensions={}";
+    assert!(!checked(&right, zero).is_within());
+    assert!(!checked(zero, &right).is_within());
+}
+
+/// A difference that floats do not show is one: only a tolerance of the caller's own allows it.
+#[test]
+fn what_algebra_disproves_is_not_equal() {
+    let first = "
+  x = f32[64] parameter(0)
+  ROOT y = f32[64] negate(x)";
+    let second = "
+  x = f32[64] parameter(0)
+  tiny = f32[] constant(9.094947e-13)
+  tinies = f32[64] broadcast(tiny), dimensions={}
+  moved = f32[64] add(x, tinies)
+  ROOT y = f32[64] negate(moved)";
+    let agreement = checked(first, second);
+    assert!(agreement.is_within() && !agreement.equal());
+    insta::assert_snapshot!(agreement.to_string().lines().take(4).collect::<Vec<_>>().join("\n"));
+    let how = CheckOptions::default().with_tolerance(Within { relative: 1e-6, absolute: 1e-9 });
+    let allowed = check(&module(first), &module(second), &how).unwrap();
+    assert!(allowed.equal() && allowed.doubts().count() == 1, "{allowed}");
 }
 
 #[test]
@@ -61,7 +110,10 @@ fn overflow_of_the_second_alone_is_a_difference() {
   above = f32[64] subtract(e, ones)
   below = f32[64] add(e, ones)
   ROOT y = f32[64] divide(above, below)";
-    let agreement = checked(first, second);
+    let large = ArrayLiteral::new(ElementType::F32, [64], Data::F32(vec![200.0; 64])).unwrap();
+    let inputs = [vec![Literal::Array(large)]];
+    let how = CheckOptions::default().with_inputs(&inputs);
+    let agreement = check(&module(first), &module(second), &how).unwrap();
     let witness = agreement.outputs[0].witness.as_ref().expect("a difference");
     assert_eq!(witness.actual, "NaN");
 }

@@ -2,8 +2,12 @@
 //! that it changes a result, and programs that are the same in other words.
 
 use tilewright::interp::{InputKind, compare, inputs_for};
-use tilewright::ir::{ElementType, Literal};
+use tilewright::ir::ops::shaping::BroadcastAttrs;
+use tilewright::ir::{
+    ArrayLiteral, Data, ElementType, InstId, Literal, Module, Op, Position, Shape, verify,
+};
 use tilewright::{CheckOptions, Limits, Options, Verified, check, optimize};
+use tilewright_testkit::effort::times;
 use tilewright_testkit::fixture::fixtures;
 
 /// A line of a module with one mistake, or the same in other words.
@@ -128,6 +132,44 @@ fn changed(text: &str, change: Change) -> impl Iterator<Item = (String, Verified
     (0..text.lines().count()).filter_map(of)
 }
 
+/// By what outputs are multiplied: the tolerance follows them.
+const SCALES: [f32; 4] = [1.0, 1e-9, 1e-4, 1e6];
+
+/// Returns a module whose `f32` outputs are multiplied by a factor.
+fn scaled(module: &Verified, factor: f32) -> Verified {
+    let mut scaled = Module::clone(module);
+    let root = scaled.computation(scaled.entry().unwrap()).root().unwrap();
+    if matches!(scaled.op(root), Op::Tuple) {
+        for (at, part) in scaled.operands(root).to_vec().into_iter().enumerate() {
+            let part = multiplied(&mut scaled, part, Position::Before(root), factor);
+            scaled.set_operand(root, at, part).unwrap();
+        }
+    } else {
+        let end = Position::End(scaled.entry().unwrap());
+        let root = multiplied(&mut scaled, root, end, factor);
+        scaled.set_root(root).unwrap();
+    }
+    verify(scaled).unwrap()
+}
+
+fn multiplied(module: &mut Module, value: InstId, at: Position, factor: f32) -> InstId {
+    let shape = module.shape(value).clone();
+    if shape.as_array().is_none_or(|array| array.element_type != ElementType::F32) {
+        return value;
+    }
+    let factor = ArrayLiteral::new(ElementType::F32, [], Data::F32(vec![factor])).unwrap();
+    let op = Op::Constant(Box::new(Literal::Array(factor)));
+    let scalar = Shape::scalar(ElementType::F32);
+    let mut add = |op, shape, operands: &[InstId]| {
+        let name = module.fresh_name("scaled");
+        module.insert(at, op, shape, operands, name).unwrap()
+    };
+    let factor = add(op, scalar, &[]);
+    let repeated = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: Default::default() }));
+    let factor = add(repeated, shape.clone(), &[factor]);
+    add(Op::Multiply, shape, &[value, factor])
+}
+
 /// Checks whether results differ so much that nobody would put it down to rounding: by a
 /// hundredth of the largest element, where both are finite.
 fn noticeable(a: &Literal, b: &Literal) -> bool {
@@ -178,7 +220,7 @@ const LIMITS: Limits = Limits { max_steps: 400_000, max_bytes: 1 << 30 };
 #[test]
 fn mistakes_are_found() {
     let how = CheckOptions::default().with_limits(LIMITS);
-    let (mut planted, mut missed, mut failed) = (0, Vec::new(), Vec::new());
+    let (mut planted, mut missed, mut failed) = (0usize, Vec::new(), Vec::new());
     for (name, text, module) in programs() {
         for (what, change) in MISTAKES {
             let all: Vec<_> = changed(&text, *change).collect();
@@ -188,14 +230,19 @@ fn mistakes_are_found() {
                 if !changes_results(&module, &mutant) {
                     continue;
                 }
-                planted += 1;
-                match check(&module, &mutant, &how) {
-                    Ok(agreement) if agreement.equal() => {
-                        missed.push(format!("{name}: {what}: {line}"));
+                for (scale, at) in SCALES.into_iter().zip(planted..) {
+                    // At one scale, unless more effort is asked for.
+                    if times() == 1 && !at.is_multiple_of(SCALES.len()) {
+                        continue;
                     }
-                    Ok(_) => {}
-                    Err(error) => failed.push(format!("{name}: {what}: {line}: {error}")),
+                    let place = format!("{name}, times {scale:e}: {what}: {line}");
+                    match check(&scaled(&module, scale), &scaled(&mutant, scale), &how) {
+                        Ok(agreement) if agreement.is_within() => missed.push(place),
+                        Ok(_) => {}
+                        Err(error) => failed.push(format!("{place}: {error}")),
+                    }
                 }
+                planted += 1;
             }
         }
     }
@@ -212,8 +259,10 @@ fn other_words_are_no_mistakes() {
     for (name, text, module) in programs() {
         for (what, change) in HARMLESS {
             for (line, same) in changed(&text, *change).step_by(7).take(3) {
+                let scale = SCALES[tried % SCALES.len()];
                 tried += 1;
-                let agreement = check(&module, &same, &how).unwrap();
+                let agreement =
+                    check(&scaled(&module, scale), &scaled(&same, scale), &how).unwrap();
                 assert!(agreement.equal(), "{name}: {what}: {line}: {:?}", agreement.outputs);
             }
         }

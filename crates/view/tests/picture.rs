@@ -221,7 +221,7 @@ fn costs_and_times() {
         .map(|node| node.weight.as_ref().map_or(0.0, |weight| weight.share))
         .collect();
     let target = tilewright::target("tpu-like").expect("a target");
-    let report = tilewright::report::CostReport::new(&module, &target);
+    let report = tilewright::report::CostReport::new(&module, &target).expect("costs");
     let cycles = |name: &str| {
         let of = report.instructions.iter().find(|one| one.name == name).expect("a cost");
         of.costs.cycles / report.total.cycles

@@ -11,7 +11,7 @@ use crate::{io, progress};
 pub(crate) fn run(args: Cost) -> Result<ExitCode> {
     let target = tilewright::target(&args.target)?;
     let module = io::load(&args.input.path)?.module;
-    let weigh = || io::report(&CostReport::new(&module, &target), args.json);
+    let weigh = || io::report(&CostReport::new(&module, &target)?, args.json);
     let text = progress::stage("weigh", weigh)?;
     args.output.sink().write(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -115,7 +115,7 @@ fn optimized(
         return Ok((tilewright::optimize(module, options)?, Vec::new(), Vec::new()));
     }
     let guarded = guarded(args, &module, recording, options, passes)?;
-    let doubts = guarded.agreement.differ_by_algebra();
+    let doubts = guarded.agreement.disproved().chain(guarded.agreement.doubts());
     let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
     let doubts: Vec<String> = doubts.collect();
     Ok((guarded.optimized, guarded.blamed, doubts))

@@ -82,9 +82,15 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Checks whether the outputs are certainly not the same over the reals.
+    /// Checks whether the outputs are not the same over the reals, unless a law explains it that the
+    /// field does not know.
     pub fn differs(&self) -> bool {
         matches!(self, Self::Differs { .. })
+    }
+
+    /// Checks whether the outputs are certainly not the same over the reals.
+    pub fn disproves(&self) -> bool {
+        matches!(self, Self::Differs { unless, .. } if unless.is_empty())
     }
 
     /// The stronger of the verdicts from two inputs.

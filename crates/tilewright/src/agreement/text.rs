@@ -29,6 +29,7 @@ impl fmt::Display for Agreement {
                 self.write_inputs(f)?;
                 self.write_algebra(f)?;
             }
+            (_, false) if self.is_within() => self.write_disproof(f)?,
             (_, false) => {
                 f.write_str("the outputs differ")?;
                 for (index, witness) in self.witnesses() {
@@ -72,10 +73,30 @@ impl Agreement {
             f,
             "\nalgebra: {equal} equal over the reals, {agree} on random elements, {undecided} undecided"
         )?;
-        for (index, verdict) in self.differ_by_algebra() {
-            write!(f, "\nwarning: out{index} {verdict} over the reals")?;
+        for (index, verdict) in self.doubts() {
+            write!(
+                f,
+                "\nwarning: out{index} {verdict} over the reals; floats differ by no more than rounding"
+            )?;
         }
         Ok(())
+    }
+
+    /// Writes the outputs that algebra disproves and floats do not tell apart, and what to do.
+    fn write_disproof(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inputs = counted(self.inputs_tried, "set");
+        write!(
+            f,
+            "the modules compute different functions, whose values differ by no more than rounding \
+             on {inputs} of inputs"
+        )?;
+        for (index, verdict) in self.disproved() {
+            write!(f, "\n  out{index} {verdict} over the reals")?;
+        }
+        f.write_str(
+            "\nif that is meant, say how large differences may be (`--rtol`, `--atol`); \
+             if not, other inputs may show more (`--inputs`)",
+        )
     }
 
     /// Writes a row for each output that differs at all, or was not compared as a whole.

@@ -152,10 +152,8 @@ impl<'a> CheckOptions<'a> {
             | InputKind::Far
             | InputKind::Positive => lax.relative,
         };
-        Tolerance { relative, floor: lax.floor.min(LEAST_MAGNITUDE), ..lax }
+        // An output has no least magnitude: what cancels to almost nothing is excused by the error
+        // that the first module has there itself.
+        Tolerance { relative, floor: 0.0, ..lax }
     }
 }
-
-/// The least magnitude assumed for an output: inputs are of the order of one, and their
-/// differences have the same absolute error.
-const LEAST_MAGNITUDE: f64 = 0.1;

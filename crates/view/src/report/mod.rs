@@ -78,7 +78,8 @@ pub fn report(findings: &Findings<'_>) -> Result<String, ViewError> {
         verdict,
         plot: plot.map(|svg| pictures::embedded(&svg)),
         layers: layers.iter().map(row).collect(),
-        sources: sources::rows([before, &optimized.module], target),
+        sources: sources::rows([before, &optimized.module], target)
+            .map_err(|error| ViewError::Page(error.to_string()))?,
         pictures: pictures::of_layers(before, &optimized.module, explanation, target),
         explanation,
         notes: explanation.notes.iter().collect(),

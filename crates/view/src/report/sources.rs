@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tilewright::Target;
-use tilewright::ir::Module;
+use tilewright::explain::simplest;
 use tilewright::rewrite::table::cycles;
 use tilewright::rewrite::{Place, instruction_costs};
+use tilewright::{Error, Options, Target, Verified};
 
 use super::ratio;
 
@@ -20,13 +20,14 @@ pub(super) struct SourceRow {
     pub(super) ratio: String,
 }
 
-/// Returns the lines whose instructions take most cycles before, the dearest first; of the entry
-/// computations of modules before and after.
-pub(super) fn rows(modules: [&Module; 2], target: &Target) -> Vec<SourceRow> {
+/// Returns the lines whose instructions take most cycles before, the dearest first; of modules before and after,
+/// both in their simplest form.
+pub(super) fn rows(modules: [&Verified; 2], target: &Target) -> Result<Vec<SourceRow>, Error> {
     let mut of: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for (when, module) in modules.into_iter().enumerate() {
-        for one in instruction_costs(module, target).0 {
-            let source = Place::of(module, one.id).source;
+        let module = simplest(module, &Options::new(target.clone()))?;
+        for one in instruction_costs(&module, target).0 {
+            let source = Place::of(&module, one.id).source;
             let line = source.map(|(file, line)| format!("{file}:{line}"));
             let line = line.unwrap_or_else(|| "no line is known".to_owned());
             if let Some(sum) = of.entry(line).or_default().get_mut(when) {
@@ -42,5 +43,5 @@ pub(super) fn rows(modules: [&Module; 2], target: &Target) -> Vec<SourceRow> {
         after: cycles(after),
         ratio: ratio(before, after),
     };
-    lines.into_iter().take(MOST_LINES).map(row).collect()
+    Ok(lines.into_iter().take(MOST_LINES).map(row).collect())
 }
