@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,6 +20,8 @@ from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
+import tool
+import tpu
 from entries import check_each
 
 X = jax.ShapeDtypeStruct((4, 6, 8), jnp.float32)
@@ -144,6 +148,53 @@ def test_jaxlib_reads_what_is_written(name: str) -> None:
         read = stablehlo.deserialize_portable_artifact(context, artifact)
         text = str(ir.Module.parse(read) if isinstance(read, (bytes, str)) else read)
     assert_equal(module, tw.Module.from_text(jaxlibs(text)))
+
+
+# Folders of programs that front ends wrote, and the targets of the engines that they go to.
+FOLDERS = ("models", "real", "sharded", "torch")
+TARGETS = ("tpu-like", "cpu")
+
+
+def fixtures() -> list[Path]:
+    """The programs, or a quarter of them."""
+    all_files = [file for folder in FOLDERS for file in sorted((tool.FIXTURES / folder).rglob("*.hlo"))]
+    return all_files if tool.IS_NIGHT else all_files[::4]
+
+
+def test_jaxlib_takes_what_is_made_of_fixtures() -> None:
+    def check(file: Path) -> None:
+        module = tw.Module.from_text(file.read_text())
+        try:
+            jaxlibs(module.to_stablehlo())
+        except tw.TilewrightError:
+            return
+        for target in TARGETS:
+            text = tw.optimize(module, target).module.to_stablehlo()
+            # Compilers behind PJRT take StableHLO, CHLO and functions, and none of MHLO.
+            assert not re.search(r"= \"?mhlo\.", text), (target, re.findall(r"mhlo\.\w+", text))
+            jaxlibs(text)
+
+    check_each(fixtures(), check, lambda file: f"{file.parent.name}/{file.stem}")
+
+
+@pytest.mark.skipif(not tpu.IS_THERE, reason="libtpu, which compiles without a device, is missing")
+def test_the_compiler_of_tpus_takes_what_is_made_of_fixtures() -> None:
+    taken = 0
+
+    def check(file: Path) -> None:
+        nonlocal taken
+        module = tw.Module.from_text(file.read_text())
+        try:
+            tpu.compile_text(module.to_stablehlo())
+        # It has no `f64` linear algebra, no callbacks, and no several devices here.
+        except Exception:
+            return
+        taken += 1
+        for target in TARGETS:
+            tpu.compile_text(tw.optimize(module, target).module.to_stablehlo())
+
+    check_each(fixtures(), check, lambda file: f"{file.parent.name}/{file.stem}")
+    assert taken > len(fixtures()) // 2
 
 
 def test_values_are_those_of_jax() -> None:

@@ -14,6 +14,6 @@ mod rows;
 pub mod text;
 mod vhlo;
 
-pub use export::{ExportError, ExportErrorKind, export};
+pub use export::{ExportError, ExportErrorKind, export, lost};
 pub use import::{ImportError, ImportErrorKind, import};
 pub use print::print;

@@ -13,4 +13,5 @@ mod bytecode_errors;
 mod conversion;
 mod conversion_errors;
 mod extensions;
+mod forms;
 mod text;

@@ -220,7 +220,9 @@ pub fn losses(module: &Module, emit: Emit) -> Vec<String> {
     let (form, losses) = match emit {
         Emit::Hlo => ("text", tilewright_proto::lost_in_text(module)),
         Emit::Proto => ("proto", tilewright_proto::lost_in_proto(module)),
-        Emit::Stablehlo | Emit::StablehloGeneric | Emit::StablehloBytecode => return Vec::new(),
+        Emit::Stablehlo | Emit::StablehloGeneric | Emit::StablehloBytecode => {
+            return tilewright_stablehlo::lost(module);
+        }
     };
     let told = losses.iter().map(|loss| format!("{form} cannot say {loss}; it is left out"));
     told.collect()

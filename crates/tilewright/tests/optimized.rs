@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tilewright::prelude::*;
 use tilewright::rewrite::StopReason;
-use tilewright::{CheckOptions, Verdict, algebra, check, optimize, parse, print};
+use tilewright::{CheckOptions, Emit, Verdict, algebra, check, losses, optimize, parse, print};
 use tilewright_testkit::effort::{Turns, each, seeds, times};
 use tilewright_testkit::fixture::fixtures;
 
@@ -74,6 +74,15 @@ impl Case {
         let again = optimize(read, &options).unwrap();
         assert_eq!(text(&again.module), printed, "{place}: {:?}", again.report.notes);
         tally.rewritten.fetch_add(1, Relaxed);
+        // Engines read StableHLO: it says of the result what it says of the module.
+        let lost = |module: &Verified| -> Vec<String> {
+            let lines = losses(module, Emit::Stablehlo);
+            lines.iter().filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect()
+        };
+        let known = lost(&self.module);
+        let new: Vec<String> =
+            lost(&after.module).into_iter().filter(|l| !known.contains(l)).collect();
+        assert!(new.is_empty(), "{place}: {new:?}\n{printed}");
         if self.is_small {
             self.compare(&after.module, mode, &place, tally);
         }

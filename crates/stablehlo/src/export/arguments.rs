@@ -1,8 +1,8 @@
 //! Attributes of the module and of the arguments of functions.
 
 use smol_str::SmolStr;
-use tilewright_ir::metadata::FrontendAttributes;
-use tilewright_ir::{Extras, Module, Shape, Sharding};
+use tilewright_ir::metadata::{FrontendAttributes, InputOutputAlias};
+use tilewright_ir::{ArrayShape, Extras, Layout, Module, Shape, Sharding};
 
 use super::attributes::{i64s, int, sized_int, string};
 use super::forms::text;
@@ -12,17 +12,18 @@ use crate::mlir::{Attribute, Attributes};
 pub(super) fn of_module(module: &Module) -> Attributes {
     let header = &module.header;
     let mut attributes = frontend(&header.frontend_attributes);
-    let aliases = header.input_output_alias.iter().map(|alias| {
+    let aliases = header.input_output_alias.iter().filter_map(|alias| {
         let kind = if alias.must { "must_alias" } else { "may_alias" };
+        let (output, parameter) = flat_alias(module, alias)?;
         let parts = vec![
             text("kind", kind),
-            ("parameter_index".into(), i64s(alias.parameter_part.iter().copied())),
-            ("parameter_number".into(), int(alias.parameter)),
+            ("parameter_index".into(), i64s([])),
+            ("parameter_number".into(), int(parameter)),
         ];
-        Attribute::Dictionary(vec![
+        Some(Attribute::Dictionary(vec![
             ("alias".into(), Attribute::Dictionary(parts)),
-            ("output_index".into(), i64s(alias.output.iter().copied())),
-        ])
+            ("output_index".into(), i64s(output)),
+        ]))
     });
     let aliases: Vec<Attribute> = aliases.collect();
     if !aliases.is_empty() {
@@ -40,36 +41,78 @@ pub(super) fn of_module(module: &Module) -> Attributes {
     attributes
 }
 
-/// Returns the layouts of the entry's parameters and result, if one is not that of its value.
-fn layouts(module: &Module) -> Attributes {
-    let (Some(layout), Some(entry)) = (&module.header.entry_layout, module.entry()) else {
-        return Vec::new();
+/// Returns the place of an alias among the results and the arguments of `main`, which has no tuples; `None` if it
+/// is not of an array.
+pub(super) fn flat_alias(module: &Module, alias: &InputOutputAlias) -> Option<(Option<i64>, i64)> {
+    let entry = module.computation(module.entry()?);
+    let result = module.shape(entry.root()?);
+    let output = i64::try_from(flat_place(result, &alias.output)?).ok()?;
+    let output = (result.leaves().len() != 1).then_some(output);
+    Some((output, argument(module, alias.parameter, &alias.parameter_part)?))
+}
+
+/// Returns the number of the argument of `main` for a part of a parameter.
+pub(super) fn argument(module: &Module, parameter: i64, part: &[i64]) -> Option<i64> {
+    let parameters = module.computation(module.entry()?).parameters();
+    let number = usize::try_from(parameter).ok()?;
+    let before = parameters.get(..number)?.iter().map(|&id| module.shape(id).leaves().len());
+    let within = flat_place(module.shape(*parameters.get(number)?), part)?;
+    i64::try_from(before.sum::<usize>().checked_add(within)?).ok()
+}
+
+/// Returns the number of an array among those of a shape.
+fn flat_place(shape: &Shape, part: &[i64]) -> Option<usize> {
+    let Some((&first, rest)) = part.split_first() else {
+        return shape.as_tuple().is_none().then_some(0);
     };
+    let parts = shape.as_tuple()?;
+    let first = usize::try_from(first).ok()?;
+    let before = parts.get(..first)?.iter().map(|part| part.leaves().len());
+    before.sum::<usize>().checked_add(flat_place(parts.get(first)?, rest)?)
+}
+
+/// Returns the layouts of the entry's arrays, tuples flattened: of the parameters, and of the result, if one of
+/// them is not row major or has tiles.
+fn layouts(module: &Module) -> Attributes {
+    let Some(entry) = module.entry() else { return Vec::new() };
     let entry = module.computation(entry);
-    let result = entry.root().map(|root| module.shape(root));
-    let parameters = entry.parameters().iter().map(|&id| module.shape(id));
-    let differs = |given: &Shape, of: &Shape| order(given) != order(of);
+    let (parameters, result): (Vec<&Shape>, Option<&Shape>) = match &module.header.entry_layout {
+        Some(layout) => (layout.parameters.iter().collect(), Some(&layout.result)),
+        None => {
+            let parameters = entry.parameters().iter().map(|&id| module.shape(id));
+            (parameters.collect(), entry.root().map(|root| module.shape(root)))
+        }
+    };
     let mut attributes = Attributes::new();
-    if layout.parameters.iter().zip(parameters).any(|(given, of)| differs(given, of)) {
-        let orders = layout.parameters.iter().map(order).collect();
-        let name = "mhlo.xla_entry_computation_parameter_layouts";
-        attributes.push((name.into(), Attribute::Array(orders)));
-    }
-    if result.is_some_and(|result| differs(&layout.result, result)) {
-        let orders = vec![order(&layout.result)];
-        let name = "mhlo.xla_entry_computation_result_layout";
-        attributes.push((name.into(), Attribute::Array(orders)));
+    for (of, shapes) in
+        [("parameter_layouts", parameters), ("result_layout", result.into_iter().collect())]
+    {
+        let arrays: Vec<&Shape> = shapes.iter().flat_map(|shape| shape.leaves()).collect();
+        let layouts: Vec<Layout> = arrays.into_iter().map(layout).collect();
+        if layouts
+            .iter()
+            .all(|layout| layout.minor_to_major.iter().rev().is_sorted() && layout.tiles.is_empty())
+        {
+            continue;
+        }
+        let orders = layouts.iter().map(|layout| super::attributes::order(&layout.minor_to_major));
+        let name = format!("mhlo.xla_entry_computation_{of}");
+        attributes.push((name.into(), Attribute::Array(orders.collect())));
+        let tiles = layouts.iter().map(|layout| {
+            Attribute::Array(
+                layout.tiles.iter().map(|tile| super::attributes::sizes(&tile.dims)).collect(),
+            )
+        });
+        let of = of.split('_').next().unwrap_or_default();
+        let name = format!("mhlo.xla_entry_computation_{of}_tiles");
+        attributes.push((name.into(), Attribute::Array(tiles.collect())));
     }
     attributes
 }
 
-/// Returns the order of an array's dims, or the orders of a tuple's parts.
-fn order(shape: &Shape) -> Attribute {
-    match shape {
-        Shape::Tuple(parts) => Attribute::Array(parts.iter().map(order).collect()),
-        Shape::Array(array) => super::attributes::order(&array.layout_or_default().minor_to_major),
-        _ => super::attributes::order(&[]),
-    }
+/// Returns the layout of a shape that is no tuple.
+fn layout(shape: &Shape) -> Layout {
+    shape.as_array().map(ArrayShape::layout_or_default).unwrap_or_default()
 }
 
 /// Returns the attributes of an operation that any instruction can have.

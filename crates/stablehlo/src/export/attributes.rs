@@ -70,7 +70,12 @@ pub(super) fn table(rows: &[Vec<i64>]) -> Attribute {
 
 /// `dense<[1, 0]> : tensor<2xindex>`: an order of dims.
 pub(super) fn order(dims: &[u32]) -> Attribute {
-    let bytes = dims.iter().flat_map(|&dim| i64::from(dim).to_le_bytes()).collect();
+    sizes(&dims.iter().map(|&dim| i64::from(dim)).collect::<Vec<_>>())
+}
+
+/// `dense<[8, 128]> : tensor<2xindex>`.
+pub(super) fn sizes(dims: &[i64]) -> Attribute {
+    let bytes = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
     let rank = i64::try_from(dims.len()).unwrap_or(0);
     let dims = std::iter::once(Some(rank)).collect();
     dense(Type::Tensor(TensorType { dims, element: Scalar::Index, encoding: None }), bytes)

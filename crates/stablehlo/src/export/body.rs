@@ -1,9 +1,10 @@
 //! The operations of one block as they are added.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{ArrayShape, CompId, InstId, Op, Opcode, Shape};
+use tilewright_ir::{ArrayShape, CompId, InstId, Op, Opcode, Shape, infer_mixed};
 
 use super::error::{Export, ExportError, ExportErrorKind};
 use super::value::Yield;
@@ -54,6 +55,12 @@ impl<'m> Exporter<'m> {
         for id in module.instructions(computation) {
             if !body.yields.contains_key(&id) {
                 body.current = id;
+                body.exporter.left = body.exporter.left.checked_sub(1).ok_or_else(|| {
+                    body.error(
+                        ExportErrorKind::TooDeep,
+                        "computations that ops share are repeated too often",
+                    )
+                })?;
                 body.instruction(id)?;
             }
         }
@@ -86,6 +93,7 @@ impl<'m> Body<'_, 'm> {
     fn instruction(&mut self, id: InstId) -> Export<()> {
         let module = self.exporter.module;
         let op = module.op(id);
+        self.check_precision(id, op)?;
         match op {
             Op::Tuple => {
                 let parts = module.operands(id).iter().map(|&part| self.yielded(part));
@@ -121,8 +129,49 @@ impl<'m> Body<'_, 'm> {
         })?;
         let attributes = forms::write(row, op);
         let regions = self.regions(row, op)?;
-        let operands = self.operand_values(id)?;
+        let mut operands = self.operand_values(id)?;
+        if opcode == Opcode::Convolution {
+            self.promote(id, &mut operands)?;
+        }
+        if opcode == Opcode::CollectivePermute && operands.len() != 1 {
+            return Err(self.unsupported("StableHLO permutes one array at a time"));
+        }
         self.emit(id, row.name, &operands, attributes, regions)
+    }
+
+    /// XLA's passes let floats of different precision meet; StableHLO does not.
+    fn check_precision(&self, id: InstId, op: &Op) -> Export<()> {
+        let module = self.exporter.module;
+        let operands: Vec<&Shape> =
+            module.operands(id).iter().map(|&id| module.shape(id)).collect();
+        let inferred = infer_mixed(module, op, &operands, Some(module.shape(id)));
+        if inferred.is_ok_and(|inferred| inferred.mixes_precision) {
+            return Err(self
+                .unsupported("floats of different precision meet; put a `convert` between them"));
+        }
+        Ok(())
+    }
+
+    /// Converts one operand of a convolution to the type of the other, the more precise one.
+    fn promote(&mut self, id: InstId, operands: &mut [Value]) -> Export<()> {
+        let (left, right) = (self.array(self.operand(id, 0)?)?, self.array(self.operand(id, 1)?)?);
+        let rank = |of: &ArrayShape| {
+            (of.element_type.is_complex(), of.element_type.is_float(), of.element_type.bits())
+        };
+        let (from, to) = match rank(left).cmp(&rank(right)) {
+            Ordering::Less => (left, right.element_type),
+            Ordering::Greater => (right, left.element_type),
+            Ordering::Equal if left.element_type == right.element_type => return Ok(()),
+            Ordering::Equal => {
+                return Err(self.unsupported("its operands have types of the same size"));
+            }
+        };
+        let place = usize::from(rank(left) > rank(right));
+        let ty = types::tensor(&from.clone().with_element_type(to));
+        if let Some(operand) = operands.get_mut(place) {
+            *operand = self.help("stablehlo.convert", &[*operand], Attributes::new(), ty);
+        }
+        Ok(())
     }
 
     fn regions(&mut self, row: &Row, op: &'m Op) -> Export<Vec<Region>> {
@@ -161,7 +210,9 @@ impl<'m> Body<'_, 'm> {
 
     pub(super) fn new_values(&mut self, shape: &Shape) -> Export<Yield> {
         self.exporter.values_of(shape).ok_or_else(|| {
-            self.unsupported("StableHLO has no values of this shape, a buffer or an opaque value")
+            self.unsupported(
+                "StableHLO has no values of this shape: a buffer, an opaque value or `s1`",
+            )
         })
     }
 
@@ -198,12 +249,23 @@ impl<'m> Body<'_, 'm> {
         ty: Type,
     ) -> Value {
         let result = self.exporter.value(ty);
+        self.help_all(name, operands, attributes, &[result]);
+        result
+    }
+
+    /// As [`Self::help`], with any number of results.
+    pub(super) fn help_all(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attributes: Attributes,
+        results: &[Value],
+    ) {
         let mut added = operation(name, attributes);
         added.operands = operands.into();
-        added.results = smallvec::smallvec![result];
+        added.results = results.into();
         added.location = self.location(self.current);
         self.operations.push(added);
-        result
     }
 
     fn location(&self, id: InstId) -> Option<Arc<Location>> {

@@ -1,7 +1,8 @@
 //! Computations as functions.
 
 use smol_str::SmolStr;
-use tilewright_ir::{CompId, Shape};
+use tilewright_ir::sharding::LeafSharding;
+use tilewright_ir::{CompId, Shape, Sharding};
 
 use super::error::{Export, ExportError, ExportErrorKind};
 use super::{Exporter, arguments, locations, operation, types};
@@ -21,7 +22,7 @@ impl Exporter<'_> {
                 return Err(ExportError {
                     kind: ExportErrorKind::Unsupported,
                     instruction: module.name_of(parameter).into(),
-                    message: "a buffer or an opaque value cannot be an argument".into(),
+                    message: "a buffer, an opaque value or `s1` cannot be an argument".into(),
                 });
             };
             let leaves = values.leaves();
@@ -41,12 +42,15 @@ impl Exporter<'_> {
             parameters.push(values);
         }
         self.replicate(computation, &mut of_arguments);
+        let is_entry = module.entry() == Some(computation);
+        if is_entry {
+            self.donate(&mut of_arguments);
+        }
         let inputs = arguments.iter().filter_map(|value| self.type_of(*value)).collect();
         let results = computed.root().map(|root| module.shape(root).clone());
         let results = results.as_ref().map(Shape::leaves).unwrap_or_default();
         let results = results.into_iter().filter_map(types::ty).collect();
         let ty = Type::Function(FunctionType { inputs, results });
-        let is_entry = module.entry() == Some(computation);
         let block = self.block(computation, arguments, parameters, "func.return")?;
         let has_attributes = of_arguments.iter().any(|a| *a != Attribute::Dictionary(Vec::new()));
         let mut attributes = Attributes::new();
@@ -54,6 +58,7 @@ impl Exporter<'_> {
             attributes.push(("arg_attrs".into(), Attribute::Array(of_arguments)));
         }
         attributes.push(("function_type".into(), Attribute::Type(Box::new(ty))));
+        attributes.extend(self.result_shardings(computation));
         attributes.push(super::forms::text("sym_name", name));
         if let Some(thread) = computed.execution_thread() {
             attributes.push(super::forms::text("execution_thread", thread));
@@ -64,6 +69,37 @@ impl Exporter<'_> {
         function.regions.push(Region { blocks: vec![block] });
         self.functions.push(function);
         Ok(())
+    }
+
+    /// Marks the arguments whose buffers a compilation may use for results.
+    fn donate(&self, of_arguments: &mut [Attribute]) {
+        for (parameter, part) in &self.module.header.buffer_donors {
+            let number = arguments::argument(self.module, *parameter, part);
+            let argument =
+                number.and_then(|number| of_arguments.get_mut(usize::try_from(number).ok()?));
+            if let Some(Attribute::Dictionary(attributes)) = argument {
+                attributes.push(("jax.buffer_donor".into(), Attribute::Bool(true)));
+                attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
+            }
+        }
+    }
+
+    /// Returns the shardings of a tuple's parts, which no operation has.
+    fn result_shardings(&self, computation: CompId) -> Option<(SmolStr, Attribute)> {
+        let root = self.module.computation(computation).root()?;
+        let sharding = self.module.extras(root)?.sharding.as_deref()?;
+        let parts = self
+            .module
+            .shape(root)
+            .as_tuple()
+            .is_some()
+            .then(|| self.module.shape(root).leaves().len())?;
+        let Sharding::Tuple(all) = sharding else { return None };
+        let each = |one: &LeafSharding| {
+            Attribute::Dictionary(vec![arguments::sharding(&Sharding::Leaf(one.clone()))])
+        };
+        (all.len() == parts)
+            .then(|| ("res_attrs".into(), Attribute::Array(all.iter().map(each).collect())))
     }
 
     /// Adds what parameters say of replication, if each is one argument.
@@ -82,7 +118,7 @@ impl Exporter<'_> {
         }
     }
 
-    fn type_of(&self, value: Value) -> Option<Type> {
+    pub(super) fn type_of(&self, value: Value) -> Option<Type> {
         self.values.get(usize::try_from(value.0).ok()?).cloned()
     }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, WhileAttrs};
 use tilewright_ir::{CompId, InstId, Op, Shape};
 
-use super::attributes::{dialect, i64s, int, parsed, sized_int, string};
+use super::attributes::{dialect, i64s, int, parsed, sized_int};
 use super::body::Body;
 use super::error::Export;
 use super::forms::text;
@@ -28,26 +28,10 @@ pub(super) fn convert<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Ex
         Op::Call(attrs) if attrs.is_composite => composite(body, id, attrs.to_apply),
         Op::Call(attrs) => call(body, id, attrs.to_apply),
         Op::CustomCall(attrs) => custom_call(body, id, attrs),
-        Op::Fusion(attrs) => {
-            let mut region = body.region(attrs.calls)?;
-            for end in region.blocks.iter_mut().filter_map(|block| block.operations.last_mut()) {
-                end.name = "mhlo.return".into();
-            }
-            let kind = mhlo_word("fusion_kind", attrs.kind.name());
-            let operands = body.operand_values(id)?;
-            let attributes = vec![("fusion_kind".into(), kind)];
-            body.emit(id, "mhlo.fusion", &operands, attributes, vec![region])
-        }
+        // A call computes the same, and every compiler takes it.
+        Op::Fusion(attrs) => call(body, id, attrs.calls),
         _ => Err(body.unsupported("StableHLO has no such op")),
     }
-}
-
-fn mhlo_word(name: &str, value: &str) -> Attribute {
-    Attribute::Dialect(Box::new(crate::mlir::DialectAttribute {
-        dialect: "mhlo".into(),
-        name: name.into(),
-        parameters: vec![("value".into(), string(value))],
-    }))
 }
 
 /// The parts of the loop's tuple are arguments of both regions.
@@ -198,11 +182,12 @@ fn backend_config(
     let extras = body.exporter.module.extras(id);
     let config = extras.and_then(|extras| extras.backend_config.as_ref()).map(|v| &*v.0);
     if version == ApiVersion::TypedFfi {
-        let config = parsed(config.unwrap_or("{}"));
-        let config = config.ok_or_else(|| {
-            body.unsupported("the configuration of a typed call is no dictionary of MLIR")
-        })?;
-        return Ok(Some(("backend_config".into(), config)));
+        return match parsed(config.unwrap_or("{}")) {
+            Some(config @ Attribute::Dictionary(_)) => Ok(Some(("backend_config".into(), config))),
+            _ => {
+                Err(body.unsupported("the configuration of a typed call is no dictionary of MLIR"))
+            }
+        };
     }
     let config = config.unwrap_or_default();
     let inner = config.strip_prefix('"').and_then(|config| config.strip_suffix('"'));

@@ -1,5 +1,6 @@
 //! Attributes of HLO as attributes of StableHLO, by the forms of their rows.
 
+use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::Op;
 use tilewright_ir::ops::attr::AttrValue;
@@ -20,6 +21,9 @@ pub(super) fn write(row: &Row, op: &Op) -> Attributes {
         match (form, value) {
             (Form::Slices | Form::Padding | Form::Window(..) | Form::ConvWindow, Some(value)) => {
                 grouped(&mut written, *form, value);
+            }
+            (Form::Window(..), None) => {
+                grouped(&mut written, *form, &AttrValue::Window(SmallVec::new()));
             }
             _ => {
                 if let Some(attribute) = value.map_or_else(|| missing(*form), |v| single(*form, v))

@@ -6,12 +6,14 @@
 
 mod arguments;
 mod attributes;
+mod bitcast;
 mod body;
 mod calls;
 mod control;
 mod error;
 mod forms;
 mod locations;
+mod loss;
 mod special;
 mod types;
 mod value;
@@ -26,9 +28,17 @@ use crate::mlir::{
     Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
 };
 pub use error::{ExportError, ExportErrorKind};
+pub use loss::lost;
 
 /// The deepest nesting of calls and regions.
 const MAX_DEPTH: usize = 200;
+
+/// How often instructions may be converted in the mean, since an op repeats the computations that it shares with
+/// others: a computation that the next one applies twice, and so on, is converted 2^n times.
+const REPEATED: usize = 16;
+
+/// How many instructions may be converted in any case.
+const ALWAYS: usize = 1 << 16;
 
 /// Converts an HLO module to a StableHLO program, as XLA does.
 ///
@@ -63,6 +73,8 @@ struct Exporter<'m> {
     called: Vec<(CompId, SmolStr)>,
     names: FxHashSet<SmolStr>,
     depth: usize,
+    /// How many more instructions may be converted.
+    left: usize,
 }
 
 impl<'m> Exporter<'m> {
@@ -75,6 +87,7 @@ impl<'m> Exporter<'m> {
             called: Vec::new(),
             names: std::iter::once(SmolStr::new_static("main")).collect(),
             depth: 0,
+            left: REPEATED.saturating_mul(module.instruction_count()).saturating_add(ALWAYS),
         }
     }
 

@@ -7,13 +7,14 @@ use super::attributes::{i64s, int, literal, string, table, word};
 use super::body::{Body, Convert, Special};
 use super::error::Export;
 use super::forms::text;
-use super::types;
 use super::value::Yield;
-use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute};
+use super::{bitcast, types};
+use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Type};
 
 const SPECIAL: &[Special] = &[
     (Opcode::Constant, constant),
     (Opcode::Parameter, parameter),
+    (Opcode::AddDependency, add_dependency),
     (Opcode::AllToAll, all_to_all),
     (Opcode::Domain, domain),
     (Opcode::DynamicReshape, dynamic_reshape),
@@ -21,11 +22,14 @@ const SPECIAL: &[Special] = &[
     (Opcode::DynamicUpdateSlice, start_indices),
     (Opcode::Infeed, infeed),
     (Opcode::Outfeed, outfeed),
+    (Opcode::Map, map),
     (Opcode::RaggedDot, ragged_dot),
     (Opcode::Rng, rng),
     (Opcode::Scan, scan),
+    (Opcode::TopK, top_k),
     (Opcode::AfterAll, after_all),
-    (Opcode::Copy, copy),
+    (Opcode::Bitcast, bitcast::bitcast),
+    (Opcode::Copy, bitcast::copy),
 ];
 
 /// Returns how an op is converted, if not by its row.
@@ -51,32 +55,6 @@ fn after_all<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
     let operands = body.operand_values(id)?;
     let name = if operands.is_empty() { "stablehlo.create_token" } else { "stablehlo.after_all" };
     body.emit(id, name, &operands, Attributes::new(), Vec::new())
-}
-
-/// A copy of a tuple is one of each part.
-fn copy<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
-    let yielded = body.yielded(body.operand(id, 0)?)?;
-    if let Yield::One(value) = yielded {
-        return body.emit(id, "mhlo.copy", &[value], Attributes::new(), Vec::new());
-    }
-    let copied = copies(body, &yielded, body.exporter.module.shape(id))?;
-    body.yields.insert(id, copied);
-    Ok(())
-}
-
-fn copies(body: &mut Body<'_, '_>, yielded: &Yield, shape: &Shape) -> Export<Yield> {
-    match (yielded, shape) {
-        (Yield::Tuple(parts), Shape::Tuple(shapes)) => {
-            let parts = parts.iter().zip(shapes).map(|(part, shape)| copies(body, part, shape));
-            parts.collect::<Export<_>>().map(Yield::Tuple)
-        }
-        (Yield::One(value), shape) => {
-            let ty = types::ty(shape);
-            let ty = ty.ok_or_else(|| body.unsupported("StableHLO has no values of this shape"))?;
-            Ok(Yield::One(body.help("mhlo.copy", &[*value], Attributes::new(), ty)))
-        }
-        (Yield::Tuple(_), _) => Err(body.invalid("a tuple has the shape of an array")),
-    }
 }
 
 /// Sizes are one operand.
@@ -198,6 +176,43 @@ fn mhlo(name: &str, parameters: Attributes) -> Attribute {
         name: name.into(),
         parameters,
     }))
+}
+
+/// A value that waits for a token is the first result of a barrier of both.
+fn add_dependency<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
+    let operands = body.operand_values(id)?;
+    let types: Option<Vec<Type>> =
+        operands.iter().map(|&operand| body.exporter.type_of(operand)).collect();
+    let types = types.ok_or_else(|| body.invalid("an operand has no type"))?;
+    let results: Vec<_> = types.into_iter().map(|ty| body.exporter.value(ty)).collect();
+    let &[value, _] = results.as_slice() else {
+        return Err(body.unsupported("StableHLO has no dependencies of tuples"));
+    };
+    body.help_all("stablehlo.optimization_barrier", &operands, Attributes::new(), &results);
+    body.yields.insert(id, Yield::One(value));
+    Ok(())
+}
+
+/// CHLO has the largest elements alone.
+fn top_k<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
+    let Op::TopK(attrs) = op else { return Err(body.invalid("it is no topk")) };
+    let operands = body.operand_values(id)?;
+    let k = ("k".into(), int(attrs.k));
+    if attrs.largest {
+        return body.emit(id, "chlo.top_k", &operands, vec![k], Vec::new());
+    }
+    let largest = ("largest".into(), Attribute::Bool(false));
+    body.emit(id, "mhlo.topk", &operands, vec![k, largest], Vec::new())
+}
+
+/// Every dim is mapped, whether HLO names them or not.
+fn map<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
+    let Op::Map(attrs) = op else { return Err(body.invalid("it is no map")) };
+    let region = body.region(attrs.to_apply)?;
+    let rank = body.array(id)?.rank();
+    let attributes = vec![("dimensions".into(), i64s((0..).take(rank)))];
+    let operands = body.operand_values(id)?;
+    body.emit(id, "stablehlo.map", &operands, attributes, vec![region])
 }
 
 fn domain<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {

@@ -9,6 +9,8 @@ use crate::mlir::{Attribute, DenseArray, DialectAttribute, Scalar, Sign, TensorT
 /// Returns the type of a value of a shape; `None` if there is none.
 pub(super) fn ty(shape: &Shape) -> Option<Type> {
     match shape {
+        // `i1` is a truth value.
+        Shape::Array(array) if array.element_type == ElementType::S1 => None,
         Shape::Array(array) => Some(tensor(array)),
         Shape::Tuple(parts) => parts.iter().map(ty).collect::<Option<_>>().map(Type::Tuple),
         Shape::Token => Some(Type::Token),

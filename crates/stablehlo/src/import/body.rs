@@ -4,8 +4,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::metadata::FrontendAttributes;
 use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
+use tilewright_ir::shape::UNBOUNDED;
 use tilewright_ir::{
-    CompId, Extras, InstId, Layout, Op, OpMetadata, Position, Shape, Sharding, infer_layout,
+    CompId, Extras, InstId, Layout, Module, Op, OpMetadata, Position, Shape, Sharding,
+    infer_layout, infer_shape,
 };
 
 use super::error::{Import, ImportErrorKind};
@@ -61,6 +63,10 @@ impl<'i, 'p> Body<'i, 'p> {
                 continue;
             }
             self.span = operation.span;
+            self.importer.left = self.importer.left.checked_sub(1).ok_or_else(|| {
+                let why = "functions that composites share are repeated too often";
+                ImportError::new(ImportErrorKind::TooDeep, operation.span, why)
+            })?;
             returned = self.operation(operation, returns)?;
         }
         let root = match returned {
@@ -262,6 +268,7 @@ impl<'i, 'p> Body<'i, 'p> {
         let module = &mut self.importer.module;
         if !matches!(op, Op::CustomCall(_) | Op::Infeed(_)) {
             let shapes: Vec<&Shape> = operands.iter().map(|&id| module.shape(id)).collect();
+            bound(module, &op, &shapes, &mut shape);
             infer_layout(&op, &shapes, &mut shape);
         }
         fill_layouts(&mut shape);
@@ -293,6 +300,22 @@ impl<'i, 'p> Body<'i, 'p> {
 
 fn is_constant(operation: &Operation) -> bool {
     matches!(operation.name.as_str(), "stablehlo.constant" | "mhlo.constant")
+}
+
+/// Gives dims of which the program says no size those that XLA infers from the operands.
+fn bound(module: &Module, op: &Op, operands: &[&Shape], shape: &mut Shape) {
+    let is_unbounded =
+        |shape: &Shape| shape.as_array().is_some_and(|array| array.dims().contains(&UNBOUNDED));
+    if !is_unbounded(shape) {
+        return;
+    }
+    if let (Ok(Shape::Array(found)), Shape::Array(declared)) =
+        (infer_shape(module, op, operands, None), &*shape)
+        && found.rank() == declared.rank()
+        && found.element_type == declared.element_type
+    {
+        *shape = Shape::Array(found);
+    }
 }
 
 /// Gives arrays without a layout the row-major one.

@@ -1,7 +1,8 @@
 //! Attributes of the module as its header.
 
+use tilewright_ir::layout::Tile;
 use tilewright_ir::metadata::InputOutputAlias;
-use tilewright_ir::{CompId, Dims, Module, ProgramShape, Shape};
+use tilewright_ir::{CompId, Dims, Layout, Module, ProgramShape, Shape};
 
 use super::attributes::{integer, integers, text};
 use super::error::Import;
@@ -17,10 +18,16 @@ pub(super) fn set(program: &Program, module: &mut Module, entry: CompId) -> Impo
     let mut parameters: Vec<Shape> = parameters.map(|&id| module.shape(id).clone()).collect();
     let root = computation.root();
     let mut result = root.map_or(Shape::Tuple(Vec::new()), |id| module.shape(id).clone());
-    layouts(program, "mhlo.xla_entry_computation_parameter_layouts", &mut parameters);
-    layouts(program, "mhlo.xla_entry_computation_result_layout", std::slice::from_mut(&mut result));
+    let [name, tiles] = ["parameter_layouts", "parameter_tiles"].map(of_entry);
+    layouts(program, &name, &tiles, &mut parameters);
+    let [name, tiles] = ["result_layout", "result_tiles"].map(of_entry);
+    layouts(program, &name, &tiles, std::slice::from_mut(&mut result));
     module.header.entry_layout = Some(ProgramShape { parameters, result });
     Ok(())
+}
+
+fn of_entry(name: &str) -> String {
+    format!("mhlo.xla_entry_computation_{name}")
 }
 
 /// Adds the aliases of `mhlo.input_output_alias`, which XLA writes when it converts HLO.
@@ -49,30 +56,50 @@ fn alias(entry: &Attribute) -> Option<InputOutputAlias> {
     })
 }
 
-/// Sets the orders of dims that an attribute lists, one for each shape.
-fn layouts(program: &Program, name: &str, shapes: &mut [Shape]) {
-    let Some(Attribute::Array(list)) = program.module.attribute(name) else { return };
-    for (shape, order) in shapes.iter_mut().zip(list) {
-        set_order(shape, order);
+/// Sets the layouts that attributes list: one for each array, or one for each shape, with lists for tuples, as
+/// older versions wrote them.
+fn layouts(program: &Program, name: &str, tiles: &str, shapes: &mut [Shape]) {
+    let list = |name| match program.module.attribute(name) {
+        Some(Attribute::Array(list)) => list.as_slice(),
+        _ => &[],
+    };
+    let mut all = Vec::new();
+    arrays(shapes, &mut all);
+    for (layout, order) in all.iter_mut().zip(flat(list(name))) {
+        let Some(layout) = layout else { continue };
+        let order = integers(order).unwrap_or_default();
+        let order: Vec<u32> = order.iter().filter_map(|&dim| dim.try_into().ok()).collect();
+        if order.len() == layout.minor_to_major.len() {
+            layout.minor_to_major = order.into_iter().collect();
+        }
+    }
+    for (layout, tiles) in all.into_iter().zip(list(tiles)) {
+        let (Some(layout), Attribute::Array(tiles)) = (layout, tiles) else { continue };
+        let tile = |dims: Vec<i64>| Tile { dims: dims.into_iter().collect() };
+        layout.tiles = tiles.iter().filter_map(integers).map(tile).collect();
     }
 }
 
-fn set_order(shape: &mut Shape, order: &Attribute) {
-    match (shape, order) {
-        (Shape::Array(array), order) => {
-            let order = integers(order).unwrap_or_default();
-            let order: Vec<u32> = order.iter().filter_map(|&dim| dim.try_into().ok()).collect();
-            if order.len() == array.rank()
-                && let Some(layout) = &mut array.layout
-            {
-                layout.minor_to_major = order.into_iter().collect();
-            }
+/// Adds the layouts of all parts that are no tuples, in order. Tokens and their like have none.
+fn arrays<'s>(shapes: &'s mut [Shape], all: &mut Vec<Option<&'s mut Layout>>) {
+    for shape in shapes {
+        match shape {
+            Shape::Array(array) => all.push(array.layout.as_mut()),
+            Shape::Tuple(parts) => arrays(parts, all),
+            Shape::Buffer(_) | Shape::Token | Shape::Opaque => all.push(None),
         }
-        (Shape::Tuple(elements), Attribute::Array(orders)) => {
-            for (element, order) in elements.iter_mut().zip(orders) {
-                set_order(element, order);
-            }
-        }
-        _ => {}
     }
+}
+
+/// Returns the entries of nested lists.
+fn flat(list: &[Attribute]) -> Vec<&Attribute> {
+    let mut entries = Vec::new();
+    let mut rest: Vec<&Attribute> = list.iter().rev().collect();
+    while let Some(attribute) = rest.pop() {
+        match attribute {
+            Attribute::Array(list) => rest.extend(list.iter().rev()),
+            entry => entries.push(entry),
+        }
+    }
+    entries
 }

@@ -13,9 +13,14 @@ use crate::mlir::Location;
 /// The deepest call stack that is followed.
 const MAX_DEPTH: usize = 512;
 
+/// The most parts of a location that are followed: parts may share parts, so that a short text has 2^n of them.
+const MOST_PARTS: usize = 1 << 12;
+
 /// The tables of stack frames as they grow.
 #[derive(Default)]
 pub(super) struct Frames {
+    /// How many more parts of the location at hand are followed.
+    parts_left: usize,
     tables: StackTables,
     files: FxHashMap<SmolStr, i64>,
     functions: FxHashMap<SmolStr, i64>,
@@ -51,9 +56,10 @@ impl Frames {
             }
             rest = child;
         }
+        self.parts_left = MOST_PARTS;
         metadata.stack_frame_id = self.stack(rest, 0, 0);
         if metadata.stack_frame_id == 0 {
-            set_source(&mut metadata, rest, 0);
+            set_source(&mut metadata, rest);
         }
         (metadata != OpMetadata::default()).then_some(metadata)
     }
@@ -61,9 +67,10 @@ impl Frames {
     /// Adds the frames of a call stack, of which those in `parent` are the outer ones. Returns the
     /// innermost; 0 if there is none.
     fn stack(&mut self, location: &Location, parent: i64, depth: usize) -> i64 {
-        if depth > MAX_DEPTH {
+        let Some(left) = self.parts_left.checked_sub(1).filter(|_| depth <= MAX_DEPTH) else {
             return parent;
-        }
+        };
+        self.parts_left = left;
         if let Some(place) = frame(location) {
             return self.add(&place, parent);
         }
@@ -133,44 +140,67 @@ fn frame(location: &Location) -> Option<Place<'_>> {
     }
 }
 
-/// Sets the place in a file of a location without frames.
-fn set_source(metadata: &mut OpMetadata, location: &Location, depth: usize) {
+/// Sets the place in a file of a location without frames: the last one of several.
+fn set_source(metadata: &mut OpMetadata, location: &Location) {
+    let files = parts(location, fused).filter_map(|part| match part {
+        Location::File { file, start, end } => Some((file, start, end)),
+        _ => None,
+    });
+    let Some((file, start, end)) = files.last() else { return };
+    metadata.source_file = file.clone();
+    metadata.source_line = start.0.into();
+    let rare = RareMetadata {
+        source_end_line: end.0.into(),
+        source_column: start.1.into(),
+        source_end_column: end.1.into(),
+        ..RareMetadata::default()
+    };
+    metadata.rare = (rare != RareMetadata::default()).then(|| Box::new(rare));
+}
+
+/// The parts of a fused location.
+fn fused(location: &Location) -> Vec<&Location> {
     match location {
-        Location::File { file, start, end } => {
-            metadata.source_file = file.clone();
-            metadata.source_line = start.0.into();
-            let rare = RareMetadata {
-                source_end_line: end.0.into(),
-                source_column: start.1.into(),
-                source_end_column: end.1.into(),
-                ..RareMetadata::default()
-            };
-            metadata.rare = (rare != RareMetadata::default()).then(|| Box::new(rare));
-        }
-        Location::Fused { parts, .. } if depth < MAX_DEPTH => {
-            parts.iter().for_each(|part| set_source(metadata, part, depth + 1));
-        }
-        _ => {}
+        Location::Fused { parts, .. } => parts.iter().map(|part| &**part).collect(),
+        _ => Vec::new(),
     }
+}
+
+/// The name that a location gives an op, if it does.
+fn own_name(location: &Location) -> Option<&str> {
+    match location {
+        Location::Name { name, .. } => Some(before_at(name)).filter(|name| !name.ends_with(':')),
+        _ => None,
+    }
+}
+
+/// The parts of a location that name an op, unless it does.
+fn named(location: &Location) -> Vec<&Location> {
+    match location {
+        Location::Name { child, .. } if own_name(location).is_none() => vec![&**child],
+        Location::Call { callee, .. } => vec![&**callee],
+        Location::Fused { .. } => fused(location),
+        Location::Name { .. } | Location::Unknown | Location::File { .. } => Vec::new(),
+    }
+}
+
+/// Visits a location and its parts, in order, as long as they are not too many.
+fn parts(
+    location: &Location,
+    within: fn(&Location) -> Vec<&Location>,
+) -> impl Iterator<Item = &Location> {
+    let mut rest = vec![location];
+    let next = move || {
+        let location = rest.pop()?;
+        rest.extend(within(location).into_iter().rev());
+        Some(location)
+    };
+    std::iter::from_fn(next).take(MOST_PARTS)
 }
 
 /// Returns the name of a location: the outermost names, up to an `@`, joined by `;`.
 pub(super) fn name(location: &Location) -> SmolStr {
-    let mut names: Vec<&str> = Vec::new();
-    let mut rest = vec![location];
-    while let Some(location) = rest.pop() {
-        match location {
-            Location::Name { name, child } => match before_at(name) {
-                kind if kind.ends_with(':') => rest.push(child),
-                name => names.push(name),
-            },
-            Location::Call { callee, .. } => rest.push(callee),
-            Location::Fused { parts, .. } => {
-                rest.extend(parts.iter().rev().map(|part| &**part));
-            }
-            Location::Unknown | Location::File { .. } => {}
-        }
-    }
+    let names: Vec<&str> = parts(location, named).filter_map(own_name).collect();
     joined(&names)
 }
 

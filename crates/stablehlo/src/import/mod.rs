@@ -39,6 +39,13 @@ use location::Frames;
 /// The deepest nesting of calls and regions.
 const MAX_DEPTH: usize = 200;
 
+/// How often operations may be converted in the mean: each composite has a computation of its own, so that a
+/// function that the next one uses twice, and so on, is converted 2^n times.
+const REPEATED: usize = 16;
+
+/// How many operations may be converted in any case.
+const ALWAYS: usize = 1 << 16;
+
 /// Converts a StableHLO program to an HLO module, as XLA does.
 ///
 /// # Errors
@@ -82,6 +89,8 @@ struct Importer<'p> {
     regions: usize,
     /// The number of computations that are being converted.
     depth: usize,
+    /// How many more operations may be converted.
+    left: usize,
 }
 
 impl<'p> Importer<'p> {
@@ -97,6 +106,7 @@ impl<'p> Importer<'p> {
             names: FxHashSet::default(),
             regions: 0,
             depth: 0,
+            left: ALWAYS,
         };
         let operations = program.module.regions.iter().flat_map(|region| &region.blocks);
         for operation in operations.flat_map(|block| &block.operations) {
@@ -114,6 +124,7 @@ impl<'p> Importer<'p> {
     fn find_constants(&mut self, operation: &'p Operation) {
         let mut rest = vec![operation];
         while let Some(operation) = rest.pop() {
+            self.left = self.left.saturating_add(REPEATED);
             if operation.name == "stablehlo.constant"
                 && let [result] = operation.results[..]
             {

@@ -40,6 +40,7 @@ const SPECIAL: &[(&str, Convert)] = &[
     ("stablehlo.outfeed", special::outfeed),
     ("stablehlo.rng", special::rng),
     ("stablehlo.select", special::ternary),
+    ("mhlo.bitcast", special::bitcast),
     ("mhlo.domain", special::domain),
     ("mhlo.fusion", special::fusion),
     ("mhlo.ragged_dot", special::ragged_dot),
@@ -107,13 +108,21 @@ impl<'p> Body<'_, 'p> {
         }
         let operands = self.operands(operation)?;
         if let (Op::SetDimensionSize(attrs), Some(&of)) = (&op, operands.first()) {
-            // The bound is the size that the dim had, whether the type says so or not.
-            let sized = self.importer.module.array_shape(of).zip(attrs.dimensions.first());
-            shape = sized.map_or(shape, |(of, &dim)| {
+            // The bound is the size that the dim had, whether the type says so or not. A dim of its whole bound
+            // is static.
+            let module = &self.importer.module;
+            if let (Some(from), Some(&dim)) = (module.array_shape(of), attrs.dimensions.first()) {
                 let dim = usize::try_from(dim).unwrap_or(usize::MAX);
-                let size = of.dims().get(dim).copied().unwrap_or(0);
-                Shape::Array(of.without_layout().with_dim(dim, size, true))
-            });
+                let bound = from.dims().get(dim).copied().unwrap_or(0);
+                let size = operands
+                    .get(1)
+                    .and_then(|&size| module.constant(size)?.as_array()?.scalar_as_f64());
+                let is_whole = size.is_some_and(|size| size == bound as f64);
+                if is_whole && !from.dim_is_dynamic(dim) {
+                    return self.bind(operation, of);
+                }
+                shape = Shape::Array(from.without_layout().with_dim(dim, bound, !is_whole));
+            }
         }
         if let (Op::GetTupleElement(attrs), &[tuple]) = (&op, operands.as_slice()) {
             // The element keeps its layout.

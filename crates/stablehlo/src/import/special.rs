@@ -64,12 +64,16 @@ impl Body<'_, '_> {
     }
 
     fn transpose(&mut self, from: InstId, of: &ArrayShape, dimensions: Dims) -> Import<InstId> {
-        let size = |&dim: &i64| of.dims().get(usize::try_from(dim).ok()?).copied();
-        let sizes: Option<Dims> = dimensions.iter().map(size).collect();
-        let sizes =
-            sizes.ok_or_else(|| self.invalid("a transpose names dims that do not exist"))?;
+        let dim = |&dim: &i64| {
+            let dim = usize::try_from(dim).ok()?;
+            Some((of.dims().get(dim).copied()?, of.dim_is_dynamic(dim)))
+        };
+        let dims: Option<Vec<(i64, bool)>> = dimensions.iter().map(dim).collect();
+        let dims = dims.ok_or_else(|| self.invalid("a transpose names dims that do not exist"))?;
+        let (sizes, dynamic): (Dims, Vec<bool>) = dims.into_iter().unzip();
         let op = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
-        self.emit(op, Shape::array(of.element_type, sizes), &[from])
+        let to = ArrayShape::new(of.element_type, sizes).with_dynamic(&dynamic);
+        self.emit(op, Shape::Array(to), &[from])
     }
 }
 
@@ -111,6 +115,43 @@ impl Body<'_, '_> {
         let id = self.broadcast(one, shape, Dims::new())?;
         self.bind(operation, id)
     }
+}
+
+/// A bitcast reads the elements as they lie in memory, row by row unless its attributes say otherwise.
+pub(super) fn bitcast<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let mut value = body.operand(operation, 0)?;
+    let of = body.array(operation, value)?;
+    let to = body.result_array(operation)?;
+    if let Some(order) = order(operation, "source_layout", of.rank())? {
+        value = body.transpose(value, &of, order)?;
+    }
+    let Some(order) = order(operation, "result_layout", to.rank())? else {
+        let id = body.emit(Op::Bitcast, Shape::Array(to), &[value])?;
+        return body.bind(operation, id);
+    };
+    let size = |&dim: &i64| to.dims().get(usize::try_from(dim).ok()?).copied();
+    let in_memory =
+        ArrayShape::new(to.element_type, order.iter().filter_map(size).collect::<Dims>());
+    value = body.emit(Op::Bitcast, Shape::Array(in_memory.clone()), &[value])?;
+    let place =
+        |dim: i64| order.iter().zip(0..).find_map(|(&at, place)| (at == dim).then_some(place));
+    let id =
+        body.transpose(value, &in_memory, (0..).take(to.rank()).filter_map(place).collect())?;
+    body.bind(operation, id)
+}
+
+/// Returns the dims of a layout, the major one first; `None` if they are row major.
+fn order(operation: &Operation, name: &str, rank: usize) -> Import<Option<Dims>> {
+    let Some(mut order) = super::attributes::optional_list(operation, name)? else {
+        return Ok(None);
+    };
+    order.reverse();
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !(sorted.len() == rank && sorted.iter().copied().eq((0..).take(rank))) {
+        return Err(super::attributes::misfit(operation, name, "every dim once"));
+    }
+    Ok(if order == sorted { None } else { Some(order.into_iter().collect()) })
 }
 
 /// Dims that are not in order are transposed first; dims of size 1 that grow are removed first.
@@ -343,8 +384,9 @@ const ALL_TO_ALL: Row = Row {
 pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let mut op = body.op_of_row(&ALL_TO_ALL, operation)?;
-    let (&[operand], Some(_)) = (operands.as_slice(), operation.attribute("split_dimension"))
-    else {
+    let is_tuple = operands.len() > 1
+        || operation.name.starts_with("mhlo.") && operation.attribute("split_dimension").is_none();
+    let (&[operand], false) = (operands.as_slice(), is_tuple) else {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).clone()).collect();
         let id = body.emit(op, Shape::Tuple(shapes), &operands)?;
         return body.bind_elements(operation, id);

@@ -3,15 +3,19 @@
 use super::{MAX_DEPTH, attribute, list, quoted};
 use crate::mlir::Location;
 
+/// The most bytes of a location without aliases: parts may share parts, so that there are 2^n of them.
+const MOST_BYTES: usize = 1 << 16;
+
 /// Writes `loc(...)`.
 pub(super) fn push(out: &mut String, location: &Location, depth: usize) {
     out.push_str("loc(");
-    inner(out, location, depth);
+    let most = out.len().saturating_add(MOST_BYTES);
+    inner(out, location, depth, most);
     out.push(')');
 }
 
-fn inner(out: &mut String, location: &Location, depth: usize) {
-    if depth > MAX_DEPTH {
+fn inner(out: &mut String, location: &Location, depth: usize, most: usize) {
+    if depth > MAX_DEPTH || out.len() > most {
         out.push_str("unknown");
         return;
     }
@@ -22,15 +26,15 @@ fn inner(out: &mut String, location: &Location, depth: usize) {
             quoted(out, name.as_bytes());
             if **child != Location::Unknown {
                 out.push('(');
-                inner(out, child, depth + 1);
+                inner(out, child, depth + 1, most);
                 out.push(')');
             }
         }
         Location::Call { callee, caller } => {
             out.push_str("callsite(");
-            inner(out, callee, depth + 1);
+            inner(out, callee, depth + 1, most);
             out.push_str(" at ");
-            inner(out, caller, depth + 1);
+            inner(out, caller, depth + 1, most);
             out.push(')');
         }
         Location::Fused { metadata, parts } => {
@@ -41,7 +45,7 @@ fn inner(out: &mut String, location: &Location, depth: usize) {
                 out.push('>');
             }
             out.push('[');
-            list(out, parts, |out, part| inner(out, part, depth + 1));
+            list(out, parts, |out, part| inner(out, part, depth + 1, most));
             out.push(']');
         }
     }

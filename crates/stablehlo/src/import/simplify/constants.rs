@@ -66,8 +66,12 @@ impl Simplifier {
     /// Returns the one number of a constant whose elements are all equal.
     pub(super) fn splat(&self, value: Value) -> Option<Number> {
         let constant = self.constant(value)?;
-        match &numbers(&constant)?[..] {
-            &[only] => Some(only),
+        match (&constant.elements, &*constant.ty) {
+            (Elements::Bytes(bytes), Type::Tensor(tensor))
+                if bytes.len() == width(&tensor.element) =>
+            {
+                number(&tensor.element, bytes)
+            }
             _ => None,
         }
     }
@@ -99,6 +103,9 @@ impl Simplifier {
         tensor: &TensorType,
         numbers: &[Number],
     ) -> Option<Operation> {
+        if !self.affords(numbers.len()) {
+            return None;
+        }
         let elements = Elements::Bytes(bytes(&tensor.element, numbers)?.into());
         let ty = Box::new(Type::Tensor(tensor.clone()));
         let value = Attribute::Dense(splat(&DenseElements { ty, elements }));

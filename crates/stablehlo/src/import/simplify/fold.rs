@@ -34,6 +34,11 @@ pub(super) const PATTERNS: &[(&str, Pattern)] = &[
 /// The largest number of elements of a folded constant that are not all equal.
 const MOST_ELEMENTS: i64 = 65536;
 
+/// Whether an array's elements are moved one by one: there are some, and not too many.
+fn is_foldable(sizes: &[i64]) -> bool {
+    count(sizes).is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count))
+}
+
 /// Returns the type of an operation's result if its dims are known and its elements folded.
 fn folded(s: &Simplifier, operation: &Operation) -> Option<crate::mlir::TensorType> {
     let tensor = s.tensor(*operation.results.first()?)?;
@@ -75,11 +80,14 @@ fn transpose(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     let &from = operation.operands.first()?;
     let (constant, sizes) = (s.constant(from)?, s.dims(from)?);
     let tensor = folded(s, operation)?;
-    if count(&sizes)? > MOST_ELEMENTS {
+    if !is_foldable(&sizes) {
         return None;
     }
     let Elements::Bytes(bytes) = &constant.elements else { return None };
     let width = super::constants::width(&tensor.element);
+    if !s.affords(bytes.len() / width) {
+        return None;
+    }
     let permutation = integers(&operation.attributes, "permutation")?;
     let mut sorted = permutation.clone();
     sorted.sort_unstable();
@@ -132,6 +140,7 @@ fn convert(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     finish(s, operation, converted)
 }
 
+/// Converts a number that fits; what saturates, and integers that are rounded twice, are left to the program.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "it converts")]
 fn converted(value: Number, to: &Scalar) -> Option<Number> {
     Some(match (value, to) {
@@ -139,13 +148,20 @@ fn converted(value: Number, to: &Scalar) -> Option<Number> {
             Number::Integer(i128::from(value != 0))
         }
         (Number::Integer(_), Scalar::Integer { .. }) => value,
-        (Number::Integer(value), Scalar::Float(_)) => Number::Real(value as f64),
+        (Number::Integer(value), Scalar::Float(_)) if value.unsigned_abs() <= 1 << 53 => {
+            Number::Real(value as f64)
+        }
         (Number::Real(_), Scalar::Float(_)) => value,
         (Number::Real(value), Scalar::Integer { bits: 1, .. }) => {
             Number::Integer(i128::from(value != 0.0))
         }
-        (Number::Real(value), Scalar::Integer { .. }) if value.is_finite() => {
-            Number::Integer(value.trunc() as i128)
+        (Number::Real(value), &Scalar::Integer { bits, sign }) if value.is_finite() => {
+            let value = value.trunc() as i128;
+            let (least, greatest) = match (sign, bits.clamp(1, 64)) {
+                (crate::mlir::Sign::Unsigned, bits) => (0, (1 << bits) - 1),
+                (_, bits) => (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1),
+            };
+            Number::Integer(Some(value).filter(|value| (least..=greatest).contains(value))?)
         }
         _ => return None,
     })
@@ -270,6 +286,9 @@ fn concatenate(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome>
         return None;
     }
     let width = super::constants::width(&folded(s, operation)?.element);
+    if !s.affords(usize::try_from(total).ok()?) {
+        return None;
+    }
     let mut joined = Vec::new();
     for &operand in &operation.operands {
         let Elements::Bytes(bytes) = s.constant(operand)?.elements else { return None };
@@ -287,12 +306,15 @@ fn slice(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
     }
     let &from = operation.operands.first()?;
     let (constant, sizes) = (s.constant(from)?, s.dims(from)?);
-    if count(&sizes)? > MOST_ELEMENTS {
+    if !is_foldable(&sizes) {
         return None;
     }
     let Elements::Bytes(bytes) = &constant.elements else { return None };
     let width = super::constants::width(&folded(s, operation)?.element);
     let list = |name| integers(&operation.attributes, name);
+    if !s.affords(bytes.len() / width) {
+        return None;
+    }
     let (starts, limits) = (list("start_indices")?, list("limit_indices")?);
     let strides = list("strides")?;
     let mut places = vec![0i64];

@@ -15,6 +15,7 @@ mod select;
 mod shapes;
 mod slices;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 pub(super) use constants::{Number, bytes, width};
@@ -33,6 +34,9 @@ const MAX_PASSES: usize = 32;
 /// The largest number of patterns that apply to one operation in one pass.
 const MAX_STEPS: usize = 16;
 
+/// The largest number of elements of all constants that are folded in a program: a small program may ask for many.
+const MOST_FOLDED: usize = 1 << 22;
+
 /// Simplifies all functions of a program.
 pub(super) fn simplify(program: &Program) -> Program {
     let mut simplifier = Simplifier {
@@ -43,6 +47,7 @@ pub(super) fn simplify(program: &Program) -> Program {
         constants: FxHashMap::default(),
         leading: Vec::new(),
         hoisted: Vec::new(),
+        elements_left: Cell::new(MOST_FOLDED),
         changed: false,
     };
     let mut module = program.module.clone();
@@ -96,6 +101,8 @@ pub(super) struct Simplifier {
     leading: Vec<Operation>,
     /// The other constants of the function. MLIR puts each new one before all that come first.
     hoisted: Vec<Operation>,
+    /// How many elements may still be folded.
+    elements_left: Cell<usize>,
     changed: bool,
 }
 
@@ -263,6 +270,12 @@ impl Simplifier {
         let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         self.values.push(ty);
         Value(number)
+    }
+
+    /// Takes elements off what may still be folded; `false` if there are not as many left.
+    fn affords(&self, elements: usize) -> bool {
+        let left = self.elements_left.get().checked_sub(elements);
+        left.inspect(|&left| self.elements_left.set(left)).is_some()
     }
 
     /// Checks whether a value is used just once.

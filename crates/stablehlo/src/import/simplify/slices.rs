@@ -2,7 +2,7 @@
 
 use super::algebra::is;
 use super::constants::{Number, numbers};
-use super::{Outcome, Pattern, Simplifier, instead, integers, integers_or_none, list};
+use super::{Outcome, Pattern, Simplifier, instead, integers, list};
 use crate::mlir::{Operation, Value};
 
 pub(super) const PATTERNS: &[(&str, Pattern)] = &[
@@ -52,13 +52,10 @@ fn dynamic_update_slice(s: &mut Simplifier, operation: &mut Operation) -> Option
     if all_zero && s.same_type(*whole, *update) { is(*update) } else { None }
 }
 
-/// A reduction of no dims is its operand; one of no elements is its initial value.
+/// A reduction of no elements is its initial value. One of no dims combines each element with it, which jaxlib
+/// leaves out.
 fn reduce(s: &mut Simplifier, operation: &mut Operation) -> Option<Outcome> {
-    let dims = integers_or_none(&operation.attributes, "dimensions")?;
     let (inputs, inits) = operation.operands.split_at(operation.operands.len() / 2);
-    if dims.is_empty() {
-        return Some(Outcome::Values(inputs.to_vec()));
-    }
     if !s.dims(*inputs.first()?)?.contains(&0) {
         return None;
     }

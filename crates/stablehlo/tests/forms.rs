@@ -1,0 +1,290 @@
+//! What HLO becomes StableHLO and back, form by form. What is expected is what jaxlib 0.12.0.1 writes and reads,
+//! unless a test says otherwise.
+
+use tilewright_ir::Verified;
+use tilewright_stablehlo::{ImportErrorKind, export, import, lost, print, text};
+
+fn hlo(text: &str) -> Verified {
+    tilewright_text::parse_and_verify(&format!("HloModule m\n{text}"))
+        .unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// The StableHLO of the entry of a module.
+fn written(text: &str) -> String {
+    print(&export(&hlo(text)).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn refused(text: &str) -> String {
+    export(&hlo(text)).unwrap_err().to_string()
+}
+
+fn read(source: &str) -> Result<String, (ImportErrorKind, String)> {
+    let program = text::parse(source).unwrap_or_else(|error| panic!("{error}"));
+    let module = import(&program).map_err(|error| (error.kind, error.message))?;
+    let options = tilewright_text::PrintOptions::new();
+    Ok(tilewright_text::print(&module, &options).unwrap())
+}
+
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn bitcasts_move_as_their_layouts_say() {
+    // By hand: in memory, p is [10,2,3,4] and the result [10,2,3,4] too, so that one transpose is left.
+    let text = written(
+        "ENTRY e { p = f32[10,2,3,4]{3,2,1,0} parameter(0) \
+         ROOT t = f32[2,3,10,4]{3,1,0,2} bitcast(p) }",
+    );
+    assert_has(&text, &["stablehlo.transpose %arg0, dims = [1, 2, 0, 3]"]);
+    // Column major in, row major out: [3,2] in memory is read as [6].
+    let text = written("ENTRY e { p = f32[2,3]{0,1} parameter(0) ROOT t = f32[6]{0} bitcast(p) }");
+    assert_has(&text, &["stablehlo.transpose %arg0, dims = [1, 0]", "stablehlo.reshape"]);
+    let text = written("ENTRY e { p = f32[8]{0} parameter(0) ROOT t = u8[2,16]{1,0} bitcast(p) }");
+    assert_has(&text, &["stablehlo.bitcast_convert", "tensor<8x4xui8>", "tensor<2x16xui8>"]);
+    let tiled =
+        "ENTRY e { p = f32[8,128]{1,0:T(8,128)} parameter(0) ROOT t = f32[1024]{0} bitcast(p) }";
+    assert!(refused(tiled).contains("`t`: a bitcast of tiled"));
+    // jaxlib writes these attributes, and loses them when it reads.
+    let source = "func.func @main(%a: tensor<10x2x3x4xf32>) -> tensor<2x3x10x4xf32> {
+      %r = mhlo.bitcast %a {result_layout = dense<[3, 1, 0, 2]> : tensor<4xindex>, \
+      source_layout = dense<[3, 2, 1, 0]> : tensor<4xindex>} : (tensor<10x2x3x4xf32>) -> tensor<2x3x10x4xf32>
+      return %r : tensor<2x3x10x4xf32> }";
+    assert_has(&read(source).unwrap(), &["dimensions={1,2,0,3}"]);
+}
+
+/// StableHLO has no layouts: compilers behind PJRT refuse `mhlo.copy`.
+#[test]
+fn copies_and_fusions_are_no_ops_of_mhlo() {
+    let text = written(
+        "f { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) } ENTRY e { p = f32[4] parameter(0) \
+         c = f32[4] copy(p) f = f32[4] fusion(c), kind=kLoop, calls=f a = f32[4] acos(f) ROOT t = f32[4] erf(a) }",
+    );
+    assert_has(&text, &["call @f(%arg0)", "chlo.acos", "chlo.erf"]);
+    assert!(!text.contains("mhlo."), "{text}");
+    let sharded = written(
+        "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[4] copy(p), sharding={devices=[2]<=[2]} }",
+    );
+    assert_has(&sharded, &["stablehlo.custom_call @Sharding(%arg0)", "devices=[2]<=[2]"]);
+}
+
+#[test]
+fn what_stablehlo_refuses_is_not_written() {
+    let text = written(
+        "f { p = f32[] parameter(0) ROOT s = f32[] add(p, p) } \
+         ENTRY e { x = f32[2,3] parameter(0) ROOT m = f32[2,3] map(x), to_apply=f }",
+    );
+    assert_has(&text, &["dimensions = array<i64: 0, 1>"]);
+    let text = written(
+        "ENTRY e { mask = pred[4,1,1] parameter(0) x = f32[1,4,1] parameter(1) ROOT c = f32[1,4,1] \
+         convolution(x, mask), window={size=4 pad=1_2}, dim_labels=b0f_0io->b0f }",
+    );
+    assert_has(&text, &["stablehlo.convert %arg0 : (tensor<4x1x1xi1>) -> tensor<4x1x1xf32>"]);
+    let text = written(
+        "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) } \
+         ENTRY e { x = f32[] parameter(0) ROOT r = f32[] reduce-window(x, x), to_apply=s }",
+    );
+    assert_has(&text, &["window_dimensions = array<i64>"]);
+    let refusals = [
+        (
+            "ENTRY e { x = f32[4] parameter(0) ROOT c = f32[4] custom-call(x), custom_call_target=\"t\", \
+             backend_config=\"fast\", api_version=API_VERSION_TYPED_FFI }",
+            "`c`: the configuration of a typed call is no dictionary of MLIR",
+        ),
+        (
+            "ENTRY e { x = f32[4] parameter(0) ROOT c = bf16[4] minimum(x, x) }",
+            "`c`: floats of different precision meet",
+        ),
+        (
+            "ENTRY e { x = f32[4] parameter(0) ROOT c = (f32[4], f32[4]) collective-permute(x, x), \
+             source_target_pairs={{0,1}} }",
+            "`c`: StableHLO permutes one array at a time",
+        ),
+    ];
+    for (text, expected) in refusals {
+        assert!(refused(text).contains(expected), "{}", refused(text));
+    }
+}
+
+/// Arguments are flat, and so is what is said of them.
+#[test]
+fn tuples_of_the_entry_are_flat() {
+    let module = tilewright_text::parse_and_verify(
+        "HloModule swap, input_output_alias={ {0}: (0, {0}, may-alias), {1}: (0, {1}, may-alias) }, \
+         buffer_donor={ (1, {}) }, \
+         entry_computation_layout={((f32[2,3]{0,1}, f32[2,3]{1,0}), s32[4]{0})->(f32[2,3]{1,0}, f32[2,3]{0,1})}
+         ENTRY main { pair = (f32[2,3]{0,1}, f32[2,3]{1,0}) parameter(0) n = s32[4] parameter(1)
+         b = f32[2,3]{1,0} get-tuple-element(pair), index=1 a = f32[2,3]{0,1} get-tuple-element(pair), index=0
+         ROOT t = (f32[2,3]{1,0}, f32[2,3]{0,1}) tuple(b, a), sharding={{replicated}, {devices=[2,1]<=[2]}} }",
+    )
+    .unwrap_or_else(|e| panic!("{e:?}"));
+    let text = print(&export(&module).unwrap());
+    assert_has(
+        &text,
+        &[
+            "parameter_index = array<i64>, parameter_number = 0 : i64}, output_index = array<i64: 0>",
+            "parameter_index = array<i64>, parameter_number = 1 : i64}, output_index = array<i64: 1>",
+            "parameter_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>, dense<0> : tensor<1xindex>]",
+            "result_layout = [dense<[1, 0]> : tensor<2xindex>, dense<[0, 1]> : tensor<2xindex>]",
+            "%arg2: tensor<4xi32> {jax.buffer_donor = true}",
+            "{mhlo.sharding = \"{devices=[2,1]<=[2]}\"}",
+        ],
+    );
+    let read = read(&text).unwrap();
+    assert_has(
+        &read,
+        &[
+            "{0}: (0, {}, may-alias), {1}: (1, {}, may-alias)",
+            "buffer_donor={ (2, {}) }",
+            "(f32[2,3]{0,1}, f32[2,3]{1,0}, s32[4]{0})->(f32[2,3]{1,0}, f32[2,3]{0,1})",
+        ],
+    );
+}
+
+#[test]
+fn layouts_and_tiles_of_the_entry_come_back() {
+    let text = written(
+        "ENTRY e { a = f32[16,128]{0,1:T(8,128)} parameter(0) ROOT t = f32[16,128]{0,1:T(8,128)} negate(a) }",
+    );
+    assert_has(
+        &text,
+        &[
+            "parameter_layouts = [dense<[0, 1]> : tensor<2xindex>]",
+            "parameter_tiles = [[dense<[8, 128]> : tensor<2xindex>]]",
+            "result_tiles = [[dense<[8, 128]> : tensor<2xindex>]]",
+        ],
+    );
+    assert_has(&read(&text).unwrap(), &["(f32[16,128]{0,1:T(8,128)})->f32[16,128]{0,1:T(8,128)}"]);
+}
+
+#[test]
+fn what_is_left_out_is_told() {
+    let module = hlo("ENTRY main { x = f32[100,3,70]{0,1,2} parameter(0) \
+         y = f32[3,100,70]{0,2,1} transpose(x), dimensions={1,0,2} \
+         c = f32[3,100,70]{0,2,1:S(1)} custom-call(y), custom_call_target=\"place\", \
+         operand_layout_constraints={f32[3,100,70]{0,2,1:S(1)}}, schedule=SCHEDULE_LATEST \
+         k = (f32[3,100,1], s32[3,100,1]) topk(c), k=1, largest=false \
+         v = f32[3,100,1] get-tuple-element(k), index=0 \
+         ROOT r = f32[3,100,1] negate(v), control-predecessors={c} }");
+    assert_eq!(
+        lost(&module),
+        [
+            "StableHLO cannot say layouts, which are left out: `y`",
+            "StableHLO cannot say memory spaces, which are left out: `c`",
+            "StableHLO cannot say schedules, which are left out: `c`",
+            "StableHLO cannot say control-predecessors, which are left out: `r`",
+            "only MHLO has the op, so that compilers behind PJRT refuse it: `k`",
+        ]
+    );
+    assert!(
+        lost(&hlo("ENTRY e { x = f32[4]{0} parameter(0) ROOT y = f32[4]{0} copy(x) }")).is_empty()
+    );
+}
+
+/// Constants that do not fit are left to the program, which saturates; others are folded.
+#[test]
+fn converts_of_constants_are_folded_if_they_fit() {
+    let converted = |from: &str, number: &str, to: &str| {
+        read(&format!(
+            "func.func @main() -> tensor<{to}> {{ %c = stablehlo.constant dense<{number}> : tensor<{from}>
+             %r = stablehlo.convert %c : (tensor<{from}>) -> tensor<{to}>
+             return %r : tensor<{to}> }}"
+        ))
+        .unwrap()
+    };
+    let kept = [
+        ("f32", "3.0e+09", "i32"),
+        ("f32", "-3.0e+09", "i32"),
+        ("f64", "-2.5", "ui8"),
+        ("f32", "255.5", "i8"),
+        ("bf16", "3.0e+38", "i32"),
+        ("i64", "9007199254740993", "f32"),
+    ];
+    for (from, number, to) in kept {
+        assert_has(&converted(from, number, to), &["convert("]);
+    }
+    let folded = [("f32", "2.5", "i32", "constant(2)"), ("f64", "-0.5", "ui8", "constant(0)")];
+    for (from, number, to, expected) in folded {
+        assert_has(&converted(from, number, to), &[expected]);
+    }
+}
+
+#[test]
+fn sizes_that_are_known_are_static() {
+    let source = "func.func @main(%x: tensor<8xi32>, %n: tensor<i32>) -> (tensor<8xi32>, tensor<8xi32>) {
+      %full = stablehlo.constant dense<8> : tensor<i32>
+      %1 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<8xi32>, tensor<i32>) -> tensor<?xi32, #stablehlo.bounds<8>>
+      %2 = stablehlo.set_dimension_size %1, %full, dim = 0 : (tensor<?xi32, #stablehlo.bounds<8>>, tensor<i32>) -> tensor<8xi32>
+      %3 = stablehlo.set_dimension_size %x, %full, dim = 0 : (tensor<8xi32>, tensor<i32>) -> tensor<8xi32>
+      return %2, %3 : tensor<8xi32>, tensor<8xi32> }";
+    let text = read(source).unwrap();
+    assert_has(&text, &["s32[<=8]{0} set-dimension-size(", "s32[8]{0} set-dimension-size("]);
+    assert_eq!(text.matches("set-dimension-size(").count(), 2, "{text}");
+    // A bounded dim keeps its bound where it is moved, and where the type says nothing.
+    let source = "func.func @main(%x: tensor<3x4xi32>, %n: tensor<i32>) -> tensor<4x?xi32, #stablehlo.bounds<?, 3>> {
+      %0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<3x4xi32>, tensor<i32>) -> tensor<?x4xi32, #stablehlo.bounds<3, ?>>
+      %1 = stablehlo.broadcast_in_dim %0, dims = [1, 0] : (tensor<?x4xi32, #stablehlo.bounds<3, ?>>) -> tensor<4x?xi32, #stablehlo.bounds<?, 3>>
+      %2 = stablehlo.add %1, %1 : (tensor<4x?xi32, #stablehlo.bounds<?, 3>>, tensor<4x?xi32, #stablehlo.bounds<?, 3>>) -> tensor<?x?xi32>
+      %3 = stablehlo.negate %2 : tensor<?x?xi32>
+      %4 = stablehlo.abs %3 : (tensor<?x?xi32>) -> tensor<4x?xi32, #stablehlo.bounds<?, 3>>
+      return %4 : tensor<4x?xi32, #stablehlo.bounds<?, 3>> }";
+    assert_has(
+        &read(source).unwrap(),
+        &["s32[4,<=3]{0,1} transpose(", "s32[4,<=3]{1,0} add(", "s32[4,<=3]{1,0} negate("],
+    );
+}
+
+/// Small programs that stand for large ones end at once.
+#[test]
+fn small_programs_that_grow_end_in_an_error() {
+    let mut maps = "f0 { p = f32[] parameter(0) ROOT r = f32[] add(p, p) }\n".to_owned();
+    let mut composites =
+        "func.func private @f0(%p: tensor<f32>) -> tensor<f32> { return %p : tensor<f32> }\n"
+            .to_owned();
+    for (i, before) in (1..=40).zip(0..) {
+        maps += &format!(
+            "f{i} {{ p = f32[] parameter(0) a = f32[] map(p), to_apply=f{before} \
+             ROOT b = f32[] map(a), to_apply=f{before} }}\n"
+        );
+        composites += &format!(
+            "func.func private @f{i}(%p: tensor<f32>) -> tensor<f32> {{
+             %a = stablehlo.composite \"a.b\" %p {{decomposition = @f{before}}} : (tensor<f32>) -> tensor<f32>
+             %b = stablehlo.composite \"a.b\" %a {{decomposition = @f{before}}} : (tensor<f32>) -> tensor<f32>
+             return %b : tensor<f32> }}\n"
+        );
+    }
+    maps += "ENTRY e { p = f32[] parameter(0) ROOT r = f32[] map(p), to_apply=f40 }";
+    composites += "func.func @main(%p: tensor<f32>) -> tensor<f32> {
+      %a = stablehlo.composite \"a.b\" %p {decomposition = @f40} : (tensor<f32>) -> tensor<f32>
+      return %a : tensor<f32> }";
+    assert!(refused(&maps).contains("repeated too often"));
+    let (kind, message) = read(&composites).unwrap_err();
+    assert_eq!((kind, message.contains("repeated too often")), (ImportErrorKind::TooDeep, true));
+    // A location with 2^60 parts.
+    let mut located = "#l0 = loc(\"a.py\":1:1)\n".to_owned();
+    for (i, before) in (1..=60).zip(0..) {
+        located += &format!("#l{i} = loc(callsite(#l{before} at #l{before}))\n");
+    }
+    for fused in [false, true] {
+        let located = if fused {
+            located.replace("callsite(", "fused[").replace(" at ", ", ").replace("))", "])")
+        } else {
+            located.clone()
+        };
+        let located = located.replace("1:1])", "1:1)");
+        let source = format!(
+            "{located}func.func @main(%p: tensor<f32>) -> tensor<f32> {{
+             %a = stablehlo.negate %p : tensor<f32> loc(#l60)
+             return %a : tensor<f32> }}"
+        );
+        assert!(read(&source).is_ok());
+    }
+    // No elements, of dims that say otherwise one by one.
+    let source = "func.func @main() -> tensor<0x1099511627776xf32> {
+      %c = stablehlo.constant dense<> : tensor<1099511627776x0xf32>
+      %0 = stablehlo.transpose %c, dims = [1, 0] : (tensor<1099511627776x0xf32>) -> tensor<0x1099511627776xf32>
+      return %0 : tensor<0x1099511627776xf32> }";
+    assert_has(&read(source).unwrap(), &["->f32[0,1099511627776]{1,0}"]);
+}
