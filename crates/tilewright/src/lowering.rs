@@ -16,8 +16,8 @@ use crate::pipeline::{FloatMode, Options, PassSelection, optimize};
 pub use tilewright_lower::kernel::Kernel;
 pub use tilewright_lower::{HostCall, HostReason, LowerError, Lowered, Sequence, Strategy};
 
-/// Simplifies a module and lowers it. The optimiser alone keeps parts in their original form if
-/// changing them gains nothing.
+/// Simplifies a module, chooses layouts for its arrays and lowers it. The optimiser alone keeps parts in their
+/// original form if changing them gains nothing.
 ///
 /// # Errors
 /// Returns an error if floats of different precision meet in an op, or the module cannot be
@@ -38,12 +38,14 @@ pub fn fuse_with_cancel(
 ) -> Result<Lowered, Error> {
     // The fused module would be refused by names that the program does not have.
     check_precision(module)?;
-    let passes = PassSelection::Pipeline("cleanup".to_owned());
-    let options = Options::new(target.clone())
+    let options = Options::new(target.clone()).with_cancel(Arc::clone(cancel));
+    let simplest = (options.clone())
         .with_float_mode(FloatMode::Exact)
-        .with_passes(passes)
-        .with_cancel(Arc::clone(cancel));
-    let module = optimize(module.clone(), &options)?.module;
+        .with_passes(PassSelection::Pipeline("cleanup".to_owned()));
+    let module = optimize(module.clone(), &simplest)?.module;
+    // Kernels keep layouts, and add in an order of their own.
+    let layouts = options.with_passes(PassSelection::list(["layout-of-region"]));
+    let module = optimize(module, &layouts)?.module;
     Ok(tilewright_lower::lower_with_cancel(&module, target, strategy, cancel)?)
 }
 

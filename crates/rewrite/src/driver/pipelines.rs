@@ -67,7 +67,6 @@ const COST_GATED: &[&[&str]] = &[
     &["reduce-as-window"],
     &["staged-reduce"],
     &["merged-dims"],
-    &["layout-of-region"],
     &["rematerialize"],
     &["local-sums"],
     &["staged-reduce"],
