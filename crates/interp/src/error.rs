@@ -67,6 +67,12 @@ pub enum EvalError {
         /// The limit.
         limit: u64,
     },
+    /// A loop comes back to a state that it had, and what it does depends on nothing else.
+    #[error("the loop `{instruction}` never ends: its state repeats")]
+    Endless {
+        /// The loop.
+        instruction: String,
+    },
     /// Another thread cancelled the evaluation: see
     /// [`Progress::cancel`](crate::Progress::cancel).
     #[error("the evaluation was cancelled at `{instruction}`")]
@@ -114,6 +120,7 @@ impl EvalError {
             | Self::InputShape { instruction, .. }
             | Self::Memory { instruction, .. }
             | Self::Steps { instruction, .. }
+            | Self::Endless { instruction }
             | Self::Cancelled { instruction }
             | Self::Depth { instruction, .. }
             | Self::Deadlock { instruction }
@@ -137,6 +144,7 @@ pub(crate) enum Fault {
     Steps {
         limit: u64,
     },
+    Endless,
     Cancelled,
     Depth {
         limit: usize,
@@ -162,6 +170,7 @@ impl Fault {
                 EvalError::Memory { instruction, needed, live, limit }
             }
             Self::Steps { limit } => EvalError::Steps { instruction, limit },
+            Self::Endless => EvalError::Endless { instruction },
             Self::Cancelled => EvalError::Cancelled { instruction },
             Self::Depth { limit } => EvalError::Depth { instruction, limit },
             Self::Internal(what) => EvalError::Internal { instruction, what },

@@ -340,6 +340,7 @@ impl Source {
     fn in_range(&mut self, drawn: i128) -> i128 {
         match (self.range, self.kind) {
             (Range::Turns, _) => i128::from(self.below(MOST_TURNS)),
+            (Range::Sizes(bound), _) => i128::from(self.below(bound.saturating_add(1))),
             (Range::Any, _) | (_, InputKind::NonFinite) => drawn,
             (Range::NotNegative, _) => drawn.abs(),
             (Range::Below(_), InputKind::Edges) => drawn,
@@ -363,7 +364,7 @@ impl Source {
             InputKind::NonFinite => return self.edge(limits, 11),
         };
         match self.range {
-            Range::Any | Range::Turns => drawn,
+            Range::Any | Range::Turns | Range::Sizes(_) => drawn,
             Range::NotNegative => drawn.abs(),
             Range::Below(_) if self.kind == InputKind::Edges => drawn,
             Range::Below(bound) => self.below(bound) as f64,

@@ -24,6 +24,8 @@ pub(crate) enum Range {
     NotNegative,
     /// They are whole numbers from 0 to one less than this.
     Below(u64),
+    /// They are sizes of a dynamic dim, from 0 to this bound, for all kinds of inputs: no run has another one.
+    Sizes(u64),
     /// They count the turns of a loop: integers below [`MOST_TURNS`] for all kinds of inputs,
     /// so that the loop ends.
     Turns,
@@ -34,6 +36,8 @@ impl Range {
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Turns, _) | (_, Self::Turns) => Self::Turns,
+            (Self::Sizes(a), Self::Sizes(b)) => Self::Sizes(a.min(b)),
+            (Self::Sizes(a), _) | (_, Self::Sizes(a)) => Self::Sizes(a),
             (Self::Below(a), Self::Below(b)) => Self::Below(a.min(b)),
             (Self::Below(a), _) | (_, Self::Below(a)) => Self::Below(a),
             (Self::NotNegative, _) | (_, Self::NotNegative) => Self::NotNegative,
@@ -205,6 +209,9 @@ impl<'m> Search<'m> {
         if self.ends_loop(user) {
             return Range::Turns;
         }
+        if let Some(bound) = self.as_size(user, operand) {
+            return Range::Sizes(bound);
+        }
         let dims_of = |operand: usize| {
             let id = module.operands(user).get(operand).copied()?;
             Some(module.array_shape(id)?.dims())
@@ -230,6 +237,20 @@ impl<'m> Search<'m> {
             _ => None,
         };
         bound.map_or(Range::Any, |bound| Range::Below(bound.max(1)))
+    }
+
+    /// Returns the bound of an operand that is the size of a dim.
+    fn as_size(&self, user: InstId, operand: usize) -> Option<u64> {
+        let module = self.module;
+        let (dims, dim) = match module.op(user) {
+            Op::SetDimensionSize(attrs) if operand == 1 => {
+                let of = module.array_shape(*module.operands(user).first()?)?;
+                (of.dims(), extent(*attrs.dimensions.first()?))
+            }
+            Op::DynamicReshape if operand > 0 => (module.array_shape(user)?.dims(), operand - 1),
+            _ => return None,
+        };
+        dims.get(dim).map(|&bound| size(bound))
     }
 
     /// Compared with an iota, an array holds places along its dim; in another order

@@ -19,7 +19,8 @@ cond {
 }
 body {
   i = s32[] parameter(0)
-  ROOT j = s32[] add(i, i)
+  one = s32[] constant(1)
+  ROOT j = s32[] add(i, one)
 }
 ENTRY e {
   i = s32[] constant(1)
@@ -32,6 +33,52 @@ fn an_endless_loop_ends() {
     let error = run(ENDLESS, &limits).unwrap_err();
     assert!(matches!(error, EvalError::Steps { limit: 10_000, .. }), "{error}");
     assert!(error.to_string().contains("raise `max_steps`, on the command line `--max-steps`"));
+}
+
+/// A state that comes back makes a loop endless, unless its turns depend on more than the state.
+#[test]
+fn a_loop_whose_state_repeats_is_endless() {
+    let text = |step: &str, drawn: &str, most: &str| {
+        format!(
+            "HloModule m
+cond {{
+  s = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  most = s32[] constant({most})
+  ROOT p = pred[] compare(i, most), direction=LT
+}}
+body {{
+  s = (s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  seven = s32[] constant(7)
+  next = s32[] add(i, one)
+  cyclic = s32[] remainder(next, seven)
+  y = f32[] negate(x)
+  low = f32[] constant(0)
+  high = f32[] constant(1)
+  {drawn}
+  ROOT t = (s32[], f32[]) tuple({step})
+}}
+ENTRY e {{
+  i = s32[] constant(0)
+  x = f32[] constant(0)
+  t = (s32[], f32[]) tuple(i, x)
+  ROOT w = (s32[], f32[]) while(t), condition=cond, body=body
+}}"
+        )
+    };
+    let limits = Limits { max_steps: 100_000, ..Limits::default() };
+    let drawn = "drawn = f32[] rng(low, high), distribution=rng_uniform";
+    // Seven turns by two signs of zero.
+    let error = run(&text("cyclic, y", "", "7"), &limits).unwrap_err();
+    assert_eq!(error.to_string(), "the loop `w` never ends: its state repeats");
+    // As long as it draws, it may end.
+    let error = run(&text("cyclic, drawn", drawn, "7"), &limits).unwrap_err();
+    assert!(matches!(error, EvalError::Steps { .. }), "{error}");
+    // Many turns are no endless ones.
+    assert!(run(&text("next, y", "", "5000"), &limits).is_ok());
 }
 
 #[test]

@@ -96,6 +96,11 @@ impl Extras {
 /// Attributes that front ends define for themselves: names and values, in order.
 pub type FrontendAttributes = Vec<(SmolStr, Box<str>)>;
 
+/// Returns the value of an attribute, if it is there.
+pub fn value_of<'a>(attributes: &'a FrontendAttributes, name: &str) -> Option<&'a str> {
+    attributes.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+}
+
 /// Numbers to display beside an instruction (XLA's `StatisticsViz`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {

@@ -20,7 +20,8 @@ ENDLESS = """HloModule m
 c { x = s32[] parameter(0)
     ROOT t = pred[] constant(true) }
 b { x = s32[] parameter(0)
-    ROOT y = s32[] negate(x) }
+    one = s32[] constant(1)
+    ROOT y = s32[] add(x, one) }
 ENTRY e { x = s32[] parameter(0)
           ROOT w = s32[] while(x), condition=c, body=b }
 """

@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, Mesh};
-use tilewright_ir::metadata::FrontendAttributes;
+use tilewright_ir::metadata::{FrontendAttributes, value_of};
 use tilewright_ir::sharding::{
     LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
 };
@@ -115,10 +115,6 @@ impl Meshes {
             (places <= MOST_PLACES).then_some(shards)
         })
     }
-}
-
-fn value_of<'a>(attributes: &'a FrontendAttributes, wanted: &str) -> Option<&'a str> {
-    attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| &**value)
 }
 
 fn by_tiles(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {

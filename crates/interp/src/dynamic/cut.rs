@@ -1,6 +1,7 @@
-//! Cuts operands that belong together elementwise: if one ends at a size known only at run time,
-//! the elements of a static one beyond it are cut off. XLA pads the former and ignores the
-//! elements of the latter, or multiplies them by zero.
+//! Makes operands that belong together equally long: if one ends at a size known only at run time,
+//! the elements of others beyond it are cut off, and one element is repeated. XLA pads to the bound, ignores the
+//! elements beyond the least size or multiplies them by zero, and broadcasts a dynamic dim of size 1
+//! (`xla/service/dynamic_dimension_inference.cc`, elementwise ops).
 
 use std::rc::Rc;
 
@@ -34,14 +35,20 @@ pub(super) fn to_the_shortest(
         let is_dynamic = |&(operand, dim): &(usize, usize)| {
             declared.get(operand).copied().flatten().is_some_and(|s| s.dim_is_dynamic(dim))
         };
-        let ends = together.iter().filter(|end| is_dynamic(end)).filter_map(actual);
-        let Some(shortest) = ends.min() else { continue };
-        for &(operand, dim) in together.iter().filter(|end| !is_dynamic(end)) {
+        let ends = || together.iter().filter(|end| is_dynamic(end)).filter_map(actual);
+        let Some(shortest) = ends().min() else { continue };
+        let is_repeated = shortest == 1 && module.op(id).opcode().is_elementwise();
+        let least = ends().filter(|&size| !is_repeated || size > 1).min().unwrap_or(shortest);
+        for end @ &(operand, dim) in &together {
             let whole = operands.get(operand).ok_or(Fault::Internal("an operand is missing"))?;
             let whole = whole.array()?.dims();
             let dims = wanted[operand].get_or_insert_with(|| whole.into());
             if let Some(size) = dims.get_mut(dim) {
-                *size = shortest.min(*size);
+                *size = if is_repeated && *size == 1 && is_dynamic(end) {
+                    least
+                } else {
+                    least.min(*size)
+                };
             }
         }
     }
@@ -91,14 +98,17 @@ fn same_place(declared: &[Option<&ArrayShape>]) -> Vec<Together> {
     (0..rank).map(|dim| arrays.iter().map(|&(i, _)| (i, dim)).collect()).collect()
 }
 
-/// Returns the first elements of each dim.
+/// Returns the first elements of each dim, or its one element repeated.
 fn leading(array: &Array, dims: &Dims, ledger: &Rc<Ledger>) -> Outcome<Value> {
     let count = checked_product(dims).and_then(|count| usize::try_from(count).ok());
     let count = count.ok_or(Fault::Internal("a part is larger than the whole"))?;
     let charge = ledger.reserve(num_bytes(array.element_type(), count))?;
     ledger.spend(u64::try_from(count).unwrap_or(u64::MAX))?;
     let levels = dims.iter().zip(row_major(array.dims()));
-    let levels = levels.map(|(&size, stride)| Level { size: extent(size), strides: [stride] });
+    let levels = levels.zip(array.dims()).map(|((&size, stride), &own)| {
+        let stride = if own < size { 0 } else { stride };
+        Level { size: extent(size), strides: [stride] }
+    });
     let data = collect(array.data(), &Nest::new(levels), 0);
     Ok(Value::Array(Array::new(array.element_type(), dims.clone(), data, charge)?))
 }

@@ -150,10 +150,11 @@ impl<'a> Given<'a> {
         let mut dims = Dims::from(self.array(0)?.dims());
         let dim = dimensions.first().map_or(usize::MAX, |&dim| extent(dim));
         let slot = dims.get_mut(dim).ok_or(Fault::Internal("no such dim"))?;
+        let bound = self.declared(0)?.dims().get(dim).copied().unwrap_or(*slot);
         let size = self.size(1)?;
-        if size > *slot {
+        if size > bound.max(*slot) {
             return Err(unsupported(format!(
-                "it makes dim {dim} of {slot} elements {size} long; what is beyond is undefined"
+                "it makes dim {dim} of at most {bound} elements {size} long"
             )));
         }
         *slot = size;

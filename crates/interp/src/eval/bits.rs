@@ -74,7 +74,7 @@ fn stored(raw: impl Iterator<Item = u8>, element_type: ElementType) -> Data {
     }
 }
 
-fn to_bytes(data: &Data) -> Vec<u8> {
+pub(super) fn to_bytes(data: &Data) -> Vec<u8> {
     match data {
         Data::Pred(v) => v.iter().map(|&x| u8::from(x)).collect(),
         Data::S8(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),

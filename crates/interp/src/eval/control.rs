@@ -1,13 +1,14 @@
 //! Calls, loops, branches, tuples and tokens.
 
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::control::{
     CallAttrs, ConditionalAttrs, DomainAttrs, FusionAttrs, GetTupleElementAttrs, MapAttrs,
     WhileAttrs,
 };
-use tilewright_ir::{CompId, Data};
+use tilewright_ir::{CompId, Data, Family, Module, Op};
 
-use super::{Allocation, Cx, elementwise, unsupported};
+use super::{Allocation, Cx, bits, elementwise, unsupported};
 use crate::algebra::mark;
 use crate::error::{Fault, Outcome};
 use crate::lanes::append;
@@ -26,6 +27,7 @@ pub(super) fn fusion(cx: &mut Cx<'_, '_>, attrs: &FusionAttrs) -> Outcome<Value>
 pub(super) fn while_loop(cx: &mut Cx<'_, '_>, attrs: &WhileAttrs) -> Outcome<Value> {
     let mut state = cx.take(0)?;
     let mut unsure = false;
+    let mut repeats = Repeats::default();
     loop {
         let go_on = cx.call(attrs.condition, smallvec![state.clone()])?;
         unsure |= go_on.array()?.is_unsure();
@@ -33,8 +35,83 @@ pub(super) fn while_loop(cx: &mut Cx<'_, '_>, attrs: &WhileAttrs) -> Outcome<Val
             return if unsure { mark(state, &cx.evaluator.ledger) } else { Ok(state) };
         }
         cx.spend(0)?;
+        if repeats.again(&state) && depends_on_state(cx.module(), attrs) {
+            return Err(Fault::Endless);
+        }
         state = cx.call(attrs.body, smallvec![state])?;
     }
+}
+
+/// The turns after which a loop looks whether its state was there before.
+const USUAL_TURNS: u64 = 1024;
+
+/// The most bytes of a state that is looked at.
+const MOST_STATE: usize = 1 << 14;
+
+/// Finds a state that was there before, by Brent's method: one state is kept, the one of the last turn whose
+/// number is a power of two.
+#[derive(Default)]
+struct Repeats {
+    turn: u64,
+    kept: Option<Vec<u8>>,
+}
+
+impl Repeats {
+    /// Checks whether the state of the next turn is the one that is kept.
+    fn again(&mut self, state: &Value) -> bool {
+        self.turn = self.turn.saturating_add(1);
+        if self.turn < USUAL_TURNS {
+            return false;
+        }
+        let mut bytes = Vec::new();
+        if !append_bytes(state, &mut bytes) {
+            return false;
+        }
+        let again = self.kept.as_ref() == Some(&bytes);
+        if self.turn.is_power_of_two() {
+            self.kept = Some(bytes);
+        }
+        again
+    }
+}
+
+/// Adds the bytes of a value; `false` if they are too many.
+fn append_bytes(value: &Value, bytes: &mut Vec<u8>) -> bool {
+    match value {
+        Value::Array(array) => {
+            let size = array.data().len().saturating_mul(16).saturating_add(bytes.len());
+            if size > MOST_STATE {
+                return false;
+            }
+            bytes.extend(bits::to_bytes(array.data()));
+            true
+        }
+        Value::Tuple(parts) => parts.iter().all(|part| append_bytes(part, bytes)),
+        Value::Token => true,
+    }
+}
+
+/// Checks whether the turns of a loop depend on its state alone: they draw nothing, and neither hear from the host
+/// nor from other devices.
+fn depends_on_state(module: &Module, attrs: &WhileAttrs) -> bool {
+    let effectful = module.effectful_computations();
+    let mut rest = vec![attrs.condition, attrs.body];
+    let mut seen = FxHashSet::default();
+    while let Some(computation) = rest.pop() {
+        if !seen.insert(computation) {
+            continue;
+        }
+        for id in module.instructions(computation) {
+            let op = module.op(id);
+            let is_outside = matches!(op, Op::Rng(_) | Op::RngGetAndUpdateState(_))
+                || op.opcode().family() == Family::Collective;
+            if is_outside || module.has_side_effect(id, &effectful) {
+                return false;
+            }
+            op.for_each_computation(&mut |callee| rest.push(callee));
+        }
+    }
+    true
 }
 
 /// An index out of range chooses the last branch; of a predicate, true is the

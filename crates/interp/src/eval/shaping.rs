@@ -220,9 +220,11 @@ pub(super) fn part(
     if allocation.len > 0 {
         let strides = row_major(whole.dims());
         let own = row_major(&allocation.dims);
-        let levels = allocation.dims.iter().zip(own.iter().zip(&strides));
+        // What is beyond the whole stays zero.
+        let sizes = allocation.dims.iter().zip(whole.dims()).map(|(&size, &whole)| size.min(whole));
+        let levels = sizes.zip(own.iter().zip(&strides));
         let nest = Nest::new(
-            levels.map(|(&size, (&to, &from))| Level { size: extent(size), strides: [to, from] }),
+            levels.map(|(size, (&to, &from))| Level { size: extent(size), strides: [to, from] }),
         );
         let from = strides.get(dim).copied().unwrap_or(0).saturating_mul(start as isize);
         place(&mut out, whole.data(), &nest, [0, from])?;
@@ -282,6 +284,7 @@ pub(super) fn set_dimension_size(
     if cx.array(0)?.dims() == shape.dims() {
         return cx.take(0);
     }
+    // The elements that a dim gains are undefined, and zeros here.
     let dim = attrs.dimensions.first().map_or(usize::MAX, |&dim| extent(dim));
     part(cx, shape, cx.array(0)?, dim, 0)
 }

@@ -30,6 +30,17 @@ pub fn meshes(text: &str) -> Option<Meshes> {
     cursor.end(meshes)
 }
 
+/// Returns the names of the meshes that shardings are on: the words after `@`, whatever is around them.
+pub fn mesh_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split('@').skip(1).map(|rest| {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
+        match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next().unwrap_or_default().trim_end_matches('\\'),
+            None => &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())],
+        }
+    })
+}
+
 /// Parses `xla.sdy.in_shardings` or `xla.sdy.out_shardings`: calls `make` with the sharding of
 /// each value on one of these meshes and collects the results. A sharding owns its mesh, so many
 /// shardings of a large mesh should not be kept.

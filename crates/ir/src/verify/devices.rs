@@ -165,12 +165,12 @@ fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
 /// Checks that groups have the same size if the op splits data by groups, and that it then has as
 /// many operands as a group has devices, if each device gets one.
 fn judge_sizes(module: &Module, id: InstId, groups: &ReplicaGroups) -> Verdict {
-    let ReplicaGroups::Lists(lists) = groups else { return Ok(()) };
     let opcode = module.opcode(id);
-    let Some(first) = lists.first() else { return Ok(()) };
     if !cuts_by_group(opcode) {
         return Ok(());
     }
+    let Some(lists) = groups.lists() else { return Ok(()) };
+    let Some(first) = lists.first() else { return Ok(()) };
     if let Some(other) = lists.iter().find(|list| list.len() != first.len()) {
         let message = format!(
             "`{opcode}` cuts by the size of its replica_groups, which must be the same: one has \

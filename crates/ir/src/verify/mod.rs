@@ -10,6 +10,7 @@ mod counts;
 mod devices;
 mod frames;
 mod layouts;
+mod meshes;
 mod origins;
 mod shapes;
 mod sharding;
@@ -70,6 +71,7 @@ checks! {
     BUFFERS 37 "buffers are held by what may hold them, and written once";
     TRANSFERS 38 "host transfers of one channel are alike";
     ORIGIN 39 "an origin has the form of its shape";
+    UNKNOWN_MESH 40 "shardings of Shardy name meshes of the module";
 }
 
 /// A module that passed every check.
@@ -183,6 +185,7 @@ fn check_annotations(module: &Module, report: &mut Report) {
     devices::check_constrained(module, report);
     calls::check_wrapped(module, report);
     transfers::check(module, report);
+    meshes::check(module, report);
     for &computation in module.computations() {
         for id in module.instructions(computation) {
             devices::check(module, id, report);

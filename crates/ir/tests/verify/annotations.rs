@@ -373,6 +373,16 @@ fn claims() -> Vec<Case> {
                 extras.origin = Some(Box::new(origin));
             }),
         ),
+        broken(
+            verify::UNKNOWN_MESH,
+            "sum",
+            "its sharding names the mesh @mesh, and `xla.sdy.meshes` of the module has none; add the \
+             mesh to the module's `frontend_attributes`",
+            with_extras(|extras| {
+                let sharding = "#sdy.sharding<@mesh, [{\"x\"}]>";
+                extras.frontend_attributes = vec![("xla.sdy.sharding".into(), sharding.into())];
+            }),
+        ),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups, SubAxis};
-use tilewright_ir::metadata::{Extras, FrontendAttributes};
+use tilewright_ir::metadata::{Extras, value_of};
 use tilewright_ir::sharding::{NamedSharding, Placement, Sharding, Subgroup, TileDevices, Tiling};
 use tilewright_ir::{CompId, Module, Opcode, sdy};
 
@@ -237,11 +237,6 @@ impl DeviceMesh {
         let devices = TileDevices::Iota(self.in_order(used.into_iter().chain(rest)));
         Placement::Tiled(Tiling { dims, devices, subgroups })
     }
-}
-
-/// Returns the value of an attribute.
-fn value_of<'a>(attributes: &'a FrontendAttributes, key: &str) -> Option<&'a str> {
-    attributes.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
 }
 
 /// Checks whether these computations have collectives.
