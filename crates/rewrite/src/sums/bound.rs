@@ -4,17 +4,20 @@
 //! - A value that the program squares: on inputs whose square is finite, the value is at most the
 //!   root of the largest number.
 //! - A value computed from the program's inputs by moves, sums, differences, choices and bounded
-//!   functions: a sum or a constant near 1 adds only a few binary orders to the size of the inputs.
+//!   functions, if these add few binary orders to the size of the inputs: a sum of n values adds log2 n.
 //!   A product of two such values may be as large as the largest number.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ElementType, InstId, Module, Op, Opcode};
+use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
 
 use super::scale::number;
 
 /// The most instructions followed to find out how a value is computed.
 const MOST_STEPS: usize = 64;
+
+/// By how many binary orders a value may be larger than the inputs: in `f32`, inputs up to 1e28 are safe then.
+const MOST_GROWTH: f64 = 32.0;
 
 /// The largest constant that counts as near 1.
 const MOST_CONSTANT: f64 = 256.0;
@@ -55,38 +58,71 @@ fn overflows_alike(module: &Module, id: InstId, square: InstId) -> bool {
     element_type(square).is_some_and(ElementType::is_float) && (wide(id) || !wide(square))
 }
 
-/// Checks whether a value is computed from inputs with no products but those with constants
-/// near 1.
+/// Checks whether a value is hardly larger than the inputs that it is computed from.
 fn is_level(module: &Module, id: InstId) -> bool {
-    let (mut seen, mut open) = (FxHashSet::default(), vec![id]);
-    while let Some(next) = open.pop() {
-        if !seen.insert(next) {
-            continue;
+    let growth = Growth { module, known: FxHashMap::default() }.of(id);
+    growth.is_some_and(|bits| bits <= MOST_GROWTH)
+}
+
+/// By how many binary orders values may be larger than the largest input.
+struct Growth<'m> {
+    module: &'m Module,
+    known: FxHashMap<InstId, Option<f64>>,
+}
+
+impl Growth<'_> {
+    /// Returns the binary orders of a value; `None` if it has products but those with constants near 1, or too
+    /// many instructions compute it.
+    fn of(&mut self, id: InstId) -> Option<f64> {
+        if let Some(&known) = self.known.get(&id) {
+            return known;
         }
-        if seen.len() > MOST_STEPS {
-            return false;
+        if self.known.len() >= MOST_STEPS {
+            return None;
         }
-        let operands = module.operands(next);
-        match (module.op(next), operands) {
-            (Op::Multiply, &[a, b]) if is_at_most(module, b, MOST_CONSTANT) => open.push(a),
-            (Op::Multiply, &[a, b]) if is_at_most(module, a, MOST_CONSTANT) => open.push(b),
-            (Op::Divide, &[a, b]) if is_at_least(module, b) => open.push(a),
-            (Op::Select, &[_, a, b]) => open.extend([a, b]),
-            (Op::Clamp, &[_, a, _]) => open.push(a),
-            (Op::Constant(_), _) if is_at_most(module, next, MOST_CONSTANT) => {}
+        self.known.insert(id, None);
+        let growth = self.computed(id);
+        self.known.insert(id, growth);
+        growth
+    }
+
+    fn computed(&mut self, id: InstId) -> Option<f64> {
+        let module = self.module;
+        let operands = module.operands(id);
+        let scaled = |constant: InstId| number(module, constant).map(|number| number.abs().log2());
+        match (module.op(id), operands) {
+            (Op::Multiply, &[a, b]) if is_at_most(module, b, MOST_CONSTANT) => {
+                Some(self.of(a)? + scaled(b)?)
+            }
+            (Op::Multiply, &[a, b]) if is_at_most(module, a, MOST_CONSTANT) => {
+                Some(self.of(b)? + scaled(a)?)
+            }
+            (Op::Divide, &[a, b]) if is_at_least(module, b) => Some(self.of(a)? - scaled(b)?),
+            (Op::Select, &[_, a, b]) => self.largest(&[a, b]),
+            (Op::Clamp, &[_, a, _]) => self.of(a),
+            (Op::Constant(_), _) if is_at_most(module, id, MOST_CONSTANT) => {
+                Some(MOST_CONSTANT.log2())
+            }
+            (Op::Reduce(_), &[array, _]) if is_monoid(module, id) => {
+                let count = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
+                let (all, kept) = (count(array)?.max(1), count(id)?.max(1));
+                Some(self.of(array)? + (all as f64 / kept as f64).log2())
+            }
             (op, _) => match op.opcode() {
                 // The state of a loop may be a product over its iterations.
-                Opcode::Parameter if module.instruction(next).parent() == module.entry() => {}
-                Opcode::Iota
-                | Opcode::Tanh
+                Opcode::Parameter if module.instruction(id).parent() == module.entry() => Some(0.0),
+                Opcode::Iota => {
+                    let elements = module.array_shape(id)?.num_elements()?.max(1);
+                    Some((elements as f64).log2())
+                }
+                Opcode::Tanh
                 | Opcode::Logistic
                 | Opcode::Sin
                 | Opcode::Cos
                 | Opcode::Erf
-                | Opcode::Sign => {}
-                Opcode::Add
-                | Opcode::Subtract
-                | Opcode::Maximum
+                | Opcode::Sign => Some(0.0),
+                Opcode::Add | Opcode::Subtract => Some(self.largest(operands)? + 1.0),
+                Opcode::Maximum
                 | Opcode::Minimum
                 | Opcode::Negate
                 | Opcode::Abs
@@ -98,13 +134,15 @@ fn is_level(module: &Module, id: InstId) -> bool {
                 | Opcode::Concatenate
                 | Opcode::Reverse
                 | Opcode::Pad
-                | Opcode::GetTupleElement => open.extend(operands),
-                Opcode::Reduce if is_monoid(module, next) => open.extend(operands.first()),
-                _ => return false,
+                | Opcode::GetTupleElement => self.largest(operands),
+                _ => None,
             },
         }
     }
-    true
+
+    fn largest(&mut self, values: &[InstId]) -> Option<f64> {
+        values.iter().try_fold(f64::NEG_INFINITY, |most, &id| Some(most.max(self.of(id)?)))
+    }
 }
 
 /// Checks whether a reduce is a sum, a maximum or a minimum.
