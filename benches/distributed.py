@@ -163,7 +163,7 @@ class Process:
         import jax
         import numpy as np
         import xla
-        from sharded.traffic import traffic
+        from tilewright._jax._traffic import traffic
 
         mesh = self.mesh(case.name, jax.devices())
         arguments = self.placed(case, mesh)

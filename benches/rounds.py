@@ -38,7 +38,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 import tilewright as tw
 from sharded import devices, losses, manual, models, norms
 from sharded.case import FAR, Case
-from sharded.traffic import Traffic, geometric_mean, traffic
+from tilewright._jax._traffic import Traffic, geometric_mean, traffic
 
 
 def cases(is_small: bool) -> Iterator[Case]:

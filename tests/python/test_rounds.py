@@ -7,16 +7,15 @@ rewritten.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from tilewright._jax import _traffic as traffic
 
 import tool
 
@@ -104,18 +103,6 @@ def test_some_have_fewer_rounds(records: dict[str, dict[str, Any]]) -> None:
     assert (turned["before"]["rounds"], turned["after"]["rounds"]) == (40, 20)
 
 
-@pytest.fixture(scope="module")
-def traffic() -> ModuleType:
-    """`benches/sharded/traffic.py`; here `sharded` is another module."""
-    path = Path(SCRIPT).parent / "sharded" / "traffic.py"
-    spec = importlib.util.spec_from_file_location("traffic", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["traffic"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 PROGRAM = """HloModule counted
 
 add {
@@ -165,14 +152,14 @@ ENTRY main {
 """
 
 
-def test_collectives_are_counted_where_they_are(traffic: ModuleType) -> None:
+def test_collectives_are_counted_where_they_are() -> None:
     """By hand: three turns of two that do not wait for each other, one in a branch, and one that
     makes 64 numbers; each number has 4 bytes."""
     found = traffic.traffic(PROGRAM)
     assert found == traffic.Traffic(rounds=8, chain=5, size=7 * 32 + 256, largest=256, shard=256)
 
 
-def test_what_is_worse(traffic: ModuleType) -> None:
+def test_what_is_worse() -> None:
     """Each by itself, and nothing where all is equal."""
     one = traffic.Traffic(rounds=2, chain=2, size=1000, largest=100, shard=400)
     cases = {

@@ -175,6 +175,52 @@ def batch() -> Any:
 
 PROGRAMS["training"] = (training, batch)
 
+SMALL = numbers(8, 8, 8, 64)
+ROW = numbers(64)
+
+
+def scaled_norm(kind: str) -> Any:
+    """A norm with a scale and a bias."""
+    axes = {"batch": (0, 1, 2), "group": (1, 2, 4), "layer": (-1,)}[kind]
+
+    def norm(x: Any, scale: Any, bias: Any) -> Any:
+        y = x.reshape(*x.shape[:3], 8, -1) if kind == "group" else x
+        y = y - y.mean(axes, keepdims=True)
+        y = y * jax.lax.rsqrt((y**2).mean(axes, keepdims=True) + 1e-5)
+        return y.reshape(x.shape) * scale + bias
+
+    return norm
+
+
+def divided(kind: str, image: Any, gradient: Any, row: Any) -> Any:
+    """The result of a norm and its gradients: the image, its gradient, and those of the rows, divided as
+    these say."""
+
+    def make(jit: Any) -> Any:
+        norm = scaled_norm(kind)
+
+        def step(x: Any) -> Any:
+            out, back = jax.vjp(norm, x, ROW, ROW)
+            return (out, *back(x * 2.0))
+
+        places = (image, gradient, row, row)
+        return jit(step, out_shardings=tuple(NamedSharding(MESH, P(*one)) for one in places))
+
+    def argument() -> Any:
+        return jax.device_put(SMALL, NamedSharding(MESH, P(*image)))
+
+    return make, argument
+
+
+# The image along one axis of its own; its gradient along another one; rows along each axis of the mesh.
+IMAGES = [("a",), (None, "a"), (None, None, "a"), (None, None, None, "a"), (("a", "b"),)]
+for kind in ("batch", "group", "layer"):
+    for image in IMAGES:
+        for gradient in (image, ("b",), (None, None, None, "b")):
+            for row in ((), ("a",), ("b",)):
+                name = f"divided {kind} {image} {gradient} {row}"
+                PROGRAMS[name] = divided(kind, image, gradient, row)
+
 
 def record(name: str) -> dict[str, Any]:
     """What a program gives with either `jit`."""
@@ -188,16 +234,22 @@ def record(name: str) -> dict[str, Any]:
             {op: len(re.findall(rf" {op}(?:-start)?\(", text)) for op in COLLECTIVES}
         )
         out = function(x)
-        values.append((str(out.sharding), np.asarray(out)))
+        leaves = jax.tree.leaves(out)
+        shardings = [str(leaf.sharding) for leaf in leaves]
+        values.append((shardings, [np.asarray(leaf) for leaf in leaves]))
     (plain_sharding, plain), (our_sharding, ours) = values
+    gaps = [np.abs(a - b).max() / max(1.0, np.abs(a).max()) for a, b in zip(plain, ours)]
     return {
         "collectives": counts,
-        "difference": float(np.abs(plain - ours).max()),
+        "difference": float(max(gaps)),
         "same_sharding": plain_sharding == our_sharding,
         "outcomes": [entry.outcome for entry in tilewright.report()],
     }
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(PROGRAMS))
+        sys.exit()
     warnings.simplefilter("error", tilewright.TilewrightWarning)
     print(json.dumps({name: record(name) for name in sys.argv[1:]}))

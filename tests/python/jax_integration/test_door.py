@@ -159,6 +159,53 @@ def test_whatever_fails_the_function_compiles(broken: str, monkeypatch: pytest.M
         tilewright.jit(norm(), on_error="raise")(IMAGE)
 
 
+# Jaxlib reads it, and no engine has it.
+REFUSED = """
+module @norm attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%x: TYPE) -> TYPE {
+    %0 = stablehlo.custom_call @nobody_has_this(%x) {api_version = 4 : i32} : (TYPE) -> TYPE
+    return %0 : TYPE
+  }
+}
+"""
+
+
+@pytest.fixture
+def broken_rewriter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rewriter whose results no engine compiles."""
+    type_ = f"tensor<{'x'.join(map(str, IMAGE.shape))}xf32>"
+    module = tilewright.Module.from_text(REFUSED.replace("TYPE", type_))
+    rewritten = module.to_stablehlo_bytecode(portable=False)
+    outcome = _rewrite.Outcome(rewritten, 1, 2.0, 1.0, "")
+    monkeypatch.setattr(_rewrite, "optimized", lambda *_: outcome)
+
+
+@pytest.mark.usefixtures("broken_rewriter")
+@pytest.mark.parametrize("way", ["call", "ahead of time", "within a jit", "install"])
+def test_what_the_engine_refuses_is_compiled_as_jax_wrote_it(way: str) -> None:
+    plain_norm = jax.jit(norm())
+    expected = plain_norm(IMAGE)
+    with pytest.warns(tilewright.TilewrightWarning, match="nobody_has_this") as warned:
+        if way == "call":
+            found = tilewright.jit(norm())(IMAGE)
+        elif way == "ahead of time":
+            found = tilewright.jit(norm()).lower(IMAGE).compile()(IMAGE)
+        elif way == "within a jit":
+            inner = tilewright.jit(norm())
+            found = jax.jit(lambda x: inner(x) * 2.0)(IMAGE) / 2.0
+        else:
+            tilewright.install()
+            found = jax.jit(norm())(IMAGE)
+    assert len(warned) == 1
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("broken_rewriter")
+def test_what_the_engine_refuses_is_an_error_where_that_is_asked_for() -> None:
+    with pytest.raises(Exception, match="nobody_has_this"):
+        tilewright.jit(norm(), on_error="raise")(IMAGE)
+
+
 def test_a_panic_leaves_the_function_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     class PanicException(BaseException):
         """As PyO3's, none of `Exception`."""

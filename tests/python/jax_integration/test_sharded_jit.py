@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import tool
+
 REWRITTEN = {
     "batch",
     "space",
@@ -56,6 +58,25 @@ def test_values_shardings_and_collectives(records: dict[str, Any]) -> None:
     outcomes = {name: outcome_of(name, record) for name, record in records.items()}
     expected = dict.fromkeys(REWRITTEN, "rewritten") | dict.fromkeys(LEFT, "sharded")
     assert outcomes == expected
+
+
+def divided() -> list[str]:
+    """Norms whose inputs and outputs are divided along every axis in turn; some by day."""
+    script = Path(__file__).with_name("sharded_programs.py")
+    listed = subprocess.run([sys.executable, str(script), "--list"], capture_output=True, text=True, check=True)
+    names = [name for name in listed.stdout.splitlines() if name.startswith("divided ")]
+    return names if tool.IS_NIGHT else names[::13]
+
+
+def test_outputs_along_any_axis_cost_no_exchange_more() -> None:
+    """No kind of exchange is there more often, whatever XLA's partitioner makes of the outputs."""
+    names = divided()
+    for name, record in given(*names).items():
+        assert record["difference"] < 1e-4 and record["same_sharding"], name
+        plain, ours = record["collectives"]
+        assert sum(ours.values()) <= sum(plain.values()), (name, plain, ours)
+        more = {op: count for op, count in ours.items() if count > plain[op]}
+        assert not {"all-gather", "all-to-all", "collective-permute"} & more.keys(), (name, plain, ours)
 
 
 @pytest.mark.nightly

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from tilewright._jax._jit import is_ready
-from tilewright._jax._report import report
-from tilewright._jax._settings import OnError, Settings, is_off
+from tilewright._jax._report import amend, report
+from tilewright._jax._settings import OnError, Settings, is_off, plain
 
 # Modules of fewer ops are left alone: eager operations of JAX are compiled one by one.
 _LEAST_OPS = 12
@@ -56,8 +56,9 @@ def uninstall() -> None:
     _settings = None
 
 
-def rewrite_marked() -> None:
-    """Rewrites marked functions that were lowered for several devices when JAX compiles them."""
+def watch() -> None:
+    """Sees what JAX compiles from now on: marked functions that were lowered for several devices
+    are rewritten then, and what an engine refuses is compiled as JAX wrote it."""
     global _waits_for_marked
     if _before is None:
         _hook()
@@ -73,9 +74,10 @@ def _hook() -> None:
 
 
 def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
-    from tilewright._jax import _rewrite, _sharded
+    from tilewright._jax import _internals as internals
+    from tilewright._jax import _originals, _rewrite, _sharded
 
-    settings = _settings
+    settings, given = _settings, computation
     if _waits_for_marked and not is_off():
         settings = _sharded.marked(computation) or settings
     if settings is not None and not is_off():
@@ -85,7 +87,24 @@ def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
                 computation = _rewritten(backend, computation, settings)
         except Exception as error:
             _rewrite.failed("a module", error, settings)
-    return _before(backend, computation, *args, **kwargs)
+    try:
+        compiled = _before(backend, computation, *args, **kwargs)
+        if computation is given or not _sharded.is_partitioned_here(backend, given):
+            return compiled
+        original = _before(backend, given, *args, **kwargs)
+        return _sharded.with_fewer_exchanges(compiled, original, internals.module_name(given))
+    except Exception as error:
+        original = _originals.restored(given) or given
+        if original is computation:
+            raise
+        # What fails now is the program's own error.
+        compiled = _before(backend, original, *args, **kwargs)
+        names = [plain(internals.name_of(function)) for function in internals.functions(given)]
+        for name in {internals.module_name(given), *names}:
+            amend(name, "left: refused by the engine")
+        asked = settings or _sharded.settings_within(given) or Settings()
+        _rewrite.failed(internals.module_name(given), error, asked)
+        return compiled
 
 
 def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:

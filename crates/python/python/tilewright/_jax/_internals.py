@@ -47,6 +47,11 @@ def set_compile_function(function: Compile) -> None:
     compiler.compile_or_get_cached = function
 
 
+def compiled_text(program: Any) -> str:
+    """The HLO of a compiled program."""
+    return "\n".join(module.to_string() for module in program.hlo_modules())
+
+
 def platforms(ctx: mlir.LoweringRuleContext) -> tuple[str, ...]:
     """The platforms that a function is lowered for; several only for an export."""
     return tuple(ctx.platforms or ctx.module_context.platforms)
@@ -364,11 +369,11 @@ def types_of(module: ir.Module, name: str) -> tuple[list[str], list[str]]:
     return [str(one) for one in type_.inputs], [str(one) for one in type_.results]
 
 
-def replace_body(module: ir.Module, name: str, body: ir.Module) -> None:
-    """Makes a function call `main` of another module, whose functions are moved here. The
-    function keeps its name, its type and its attributes."""
+def replace_body(module: ir.Module, name: str, body: ir.Module, end: str) -> None:
+    """Makes a function call `main` of another module, whose functions are moved here. The function
+    keeps its name, its type and its attributes; the name of what it calls has this end."""
     with module.context, ir.Location.unknown():
-        merged = mlir.merge_mlir_modules(module, f"{name}_rewritten", body)
+        merged = mlir.merge_mlir_modules(module, f"{name}{end}", body)
         function = next(f for f in functions(module) if name_of(f) == name)
         block = function.regions[0].blocks[0]
         for op in reversed(list(block.operations)):

@@ -248,9 +248,10 @@ def _rewrite_new(
     elif not internals.is_local(ctx):
         # Where its arguments lie is known when the module is compiled.
         _sharded.wait_for(new[0])
-        _install.rewrite_marked()
+        _install.watch()
         return
     else:
+        _install.watch()
         is_one = internals.is_for_one_device(ctx)
         _rewrite.rewrite(
             module, new[0], target, settings, is_for_one_device=is_one, is_native=is_native

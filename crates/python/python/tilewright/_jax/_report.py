@@ -104,6 +104,16 @@ def record(entry: Entry) -> None:
         _ENTRIES.append(entry)
 
 
+def amend(name: str, outcome: str) -> None:
+    """Says what became of a function at last: of what was rewritten under this name most recently."""
+    with _LOCK:
+        for at in reversed(range(len(_ENTRIES))):
+            entry = _ENTRIES[at]
+            if entry.name == name and entry.outcome == "rewritten":
+                _ENTRIES[at] = dataclasses.replace(entry, outcome=outcome)
+                return
+
+
 def report(*, clear: bool = False) -> Report:
     """What the rewriter did in this process so far; `clear` forgets it afterwards."""
     with _LOCK:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from tilewright import _core
 from tilewright._errors import TilewrightError
 from tilewright._jax import _internals as internals
-from tilewright._jax import _native
+from tilewright._jax import _native, _originals
 from tilewright._jax._report import Entry, record
 from tilewright._jax._settings import Settings, plain
 
 
 class TilewrightWarning(UserWarning):
-    """A function was compiled as JAX wrote it, since the rewriter failed."""
+    """A function was compiled as JAX wrote it: the rewriter failed, or the engine refused its result."""
 
 
 class Left(Exception):
@@ -189,13 +189,15 @@ def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> 
     return extracted
 
 
-def replace(module: internals.Module, name: str, rewritten: internals.Module) -> None:
+def replace(
+    module: internals.Module, name: str, rewritten: internals.Module, end: str = "_rewritten"
+) -> None:
     """Makes a function compute what `main` of another module, which is verified, does."""
     given = internals.type_of(module, name)
     made = internals.type_of(rewritten, internals.MAIN)
     if given != made:
         raise RuntimeError(f"the rewritten function has the type {made}, not {given}")
-    internals.replace_body(module, name, rewritten)
+    internals.replace_body(module, name, rewritten, end)
 
 
 def rewrite(
@@ -215,11 +217,11 @@ def rewrite(
     start = time.perf_counter()
     outcome, why = None, "unchanged"
     try:
-        source = read(_extracted(module, name, is_for_one_device))
-        outcome = optimized(source, target, settings, is_native)
+        extracted = _extracted(module, name, is_for_one_device)
+        outcome = optimized(read(extracted), target, settings, is_native)
         if outcome.rewritten is not None:
             body = parsed(outcome.rewritten, module.context)
-            replace(module, name, body)
+            replace(module, name, body, _originals.keep(extracted))
             why = "rewritten"
     except Left as left:
         why = str(left)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright._jax import _internals as internals
 from tilewright._jax import _rewrite
+from tilewright._jax._report import amend
 from tilewright._jax._settings import Settings, settings_of
 
 
@@ -47,6 +48,36 @@ def marked(module: Any) -> Settings | None:
         for name in sorted(waiting):
             _rewrite.skipped(name, "sharded")
     return settings
+
+
+# Partitioners that were seen to gather an array after a rewrite that they leave alone before it. They are
+# asked: both modules are compiled, and the one that communicates less is kept.
+_ASKED = ("cpu", "gpu")
+
+
+def is_partitioned_here(backend: Any, module: Any) -> bool:
+    """Whether it takes a compilation to know what the devices of a module will exchange."""
+    return backend.platform in _ASKED and is_divided(module)
+
+
+def with_fewer_exchanges(rewritten: Any, original: Any, name: str) -> Any:
+    """The rewritten program, unless it communicates more than the original."""
+    from tilewright._jax._traffic import traffic
+
+    after, before = (
+        traffic(internals.compiled_text(program)) for program in (rewritten, original)
+    )
+    worse = after.worse_than(before)
+    if not worse:
+        return rewritten
+    amend(name, f"left: more to exchange ({', '.join(worse)})")
+    return original
+
+
+def settings_within(module: Any) -> Settings | None:
+    """The settings of the first marked function of a module."""
+    all_settings = (settings_of(internals.name_of(one)) for one in internals.functions(module))
+    return next((settings for settings in all_settings if settings is not None), None)
 
 
 def rewritten(module: Any, target: str, settings: Settings, name: str) -> Any:
