@@ -312,6 +312,10 @@ fn what_has_no_value_is_an_error() {
     // As in NumPy: no results, or sums of nothing.
     assert_eq!(reduce(&empty, &[1], Fold::Sum, &Serial).expect("zeros").data, [0.0, 0.0]);
     assert_eq!(reduce(&empty, &[0], Fold::Max, &Serial).expect("no results").dims, [0]);
+    let no_truths = View::row_major(&[] as &[bool], &[2, 0]).expect("a view");
+    for (fold, of_none) in [(Fold::And, true), (Fold::Or, false)] {
+        assert_eq!(reduce(&no_truths, &[1], fold, &Serial).expect("truths").data, [of_none; 2]);
+    }
     let scalar = View::row_major(&data, &[]).expect("a view");
     assert_eq!(reduce(&scalar, &[], Fold::Sum, &Serial).expect("itself").data, [1.0]);
     assert_eq!(place_of(&scalar, &[]).expect("place 0").data, [0]);

@@ -88,6 +88,7 @@ fn packed_elements_say_so_in_their_layout() {
     // E(2) and E(3) take as much room, because nothing packs narrower than 4 bits.
     assert_eq!(packed(2, 64), footprint(1, 4096, 2048));
     assert_eq!(packed(2, 65).vectors, 2);
+    assert_eq!(packed(1, 64), footprint(1, 4096, 1024));
     assert_eq!(packed(3, 64), footprint(1, 4096, 3072));
     // A width that makes no sense counts as one byte each, as without it.
     for nonsense in [0, -1, 8, 1000, i64::MAX, i64::MIN] {

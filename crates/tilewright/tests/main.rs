@@ -27,4 +27,5 @@ mod native_calls;
 mod optimized;
 mod reduce;
 mod reports;
+mod roads;
 mod rules;
