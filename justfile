@@ -35,6 +35,11 @@ real-effect:
 attack *args:
     cargo run --release -p tilewright --example attack -- {{args}}
 
+# Small inputs that take much time or memory: just exhaustion --minutes 60 --seed 1
+exhaustion *args:
+    cargo build --release -p tilewright-cli
+    python3 benches/exhaustion.py {{args}}
+
 # The same on several versions of jaxlib: just versions --suite wide pullback
 versions *args:
     cargo build --release -p tilewright-cli

@@ -309,7 +309,7 @@ impl Slack {
 
     /// Widens it to `factor` times the distance between two results of one
     /// program. A float that stayed where it was by luck, such as a zero that is the difference of equal numbers,
-    /// gets `least` times what half of the others of its array have.
+    /// gets `least` times what half of those that moved have, if these are no exceptions in their array.
     pub fn widen(&mut self, expected: &Literal, moved: &Literal, factor: f64, least: f64) {
         let (expected, moved) = (expected.leaves(), moved.leaves());
         self.leaves.resize_with(expected.len(), Vec::new);
@@ -357,14 +357,17 @@ impl Slack {
     }
 }
 
-/// Raises what is less than `least` times the median to that.
+/// The least part of an array's elements that move, so that its other elements might have.
+const MOVING: usize = 8;
+
+/// Raises what is less than `least` times the median of those that are not zero to that, if these are enough.
 fn raise(slack: &mut [f64], least: f64) {
-    let mut sorted = slack.to_vec();
-    let middle = sorted.len() / 2;
-    if middle == 0 {
+    let mut moved: Vec<f64> = slack.iter().copied().filter(|&slack| slack > 0.0).collect();
+    let middle = moved.len() / 2;
+    if slack.len() < 2 || moved.len() * MOVING < slack.len() || moved.is_empty() {
         return;
     }
-    let (_, median, _) = sorted.select_nth_unstable_by(middle, f64::total_cmp);
+    let (_, median, _) = moved.select_nth_unstable_by(middle, f64::total_cmp);
     let least = *median * least;
     if least.is_finite() {
         slack.iter_mut().for_each(|slack| *slack = slack.max(least));
