@@ -39,7 +39,7 @@ VERBS = (
     ("graph", "--emit", "dot", "-o", "/dev/null"),
     ("lower", "-o", "/dev/null"),
     ("lower", "--plan", "-o", "/dev/null"),
-    ("explain", "-o", "/dev/null"),
+    ("report", "-o", "/dev/null"),
 )
 NUMBERS = ("0", "1", "2", "-1", "3", "64", "4096", "65536", "1048576", "2147483647", "4294967296", "1099511627776")
 
@@ -114,6 +114,11 @@ def main() -> None:
     parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "tilewright")
     options = parser.parse_args()
     files = sources()
+    # A verb that is not there would find nothing.
+    known = FIXTURES / "models" / "group_norm_nhwc.hlo"
+    for verb in VERBS:
+        command = [str(options.binary), verb[0], str(known), *verb[1:]]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     end = time.monotonic() + 60 * options.minutes
     tried = found = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -357,10 +357,10 @@ impl Slack {
     }
 }
 
-/// The least part of an array's elements that move, so that its other elements might have.
+/// If at least one element in so many moves, the other elements of its array might have moved, too.
 const MOVING: usize = 8;
 
-/// Raises what is less than `least` times the median of those that are not zero to that, if these are enough.
+/// Raises each entry to at least `least` times the median of the entries above zero, if one in [`MOVING`] is.
 fn raise(slack: &mut [f64], least: f64) {
     let mut moved: Vec<f64> = slack.iter().copied().filter(|&slack| slack > 0.0).collect();
     let middle = moved.len() / 2;

@@ -47,6 +47,8 @@ fn bitcasts_move_as_their_layouts_say() {
     let tiled =
         "ENTRY e { p = f32[8,128]{1,0:T(8,128)} parameter(0) ROOT t = f32[1024]{0} bitcast(p) }";
     assert!(refused(tiled).contains("`t`: a bitcast of tiled"));
+    let longer = "ENTRY e { p = f32[5]{0} parameter(0) ROOT t = f32[8]{0} bitcast(p) }";
+    assert!(refused(longer).contains("`t`: a bitcast to a buffer of another size"));
     // jaxlib writes these attributes, and loses them when it reads.
     let source = "func.func @main(%a: tensor<10x2x3x4xf32>) -> tensor<2x3x10x4xf32> {
       %r = mhlo.bitcast %a {result_layout = dense<[3, 1, 0, 2]> : tensor<4xindex>, \
@@ -68,6 +70,11 @@ fn copies_and_fusions_are_no_ops_of_mhlo() {
         "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[4] copy(p), sharding={devices=[2]<=[2]} }",
     );
     assert_has(&sharded, &["stablehlo.custom_call @Sharding(%arg0)", "devices=[2]<=[2]"]);
+    // Another attribute of a front end is no constraint.
+    let marked = written(
+        "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[4] copy(p), frontend_attributes={a=\"b\"} }",
+    );
+    assert!(!marked.contains("Sharding"), "{marked}");
 }
 
 #[test]

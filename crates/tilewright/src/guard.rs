@@ -131,7 +131,7 @@ pub fn optimize_guarded(
         let (given, made) = (plain(module), plain(&optimized.module));
         let trial = Trial::new(&given, &made, how)?;
         let (agreement, fault) = agreement_until_fault(&trial)?;
-        // What `--fast-math` allows may be another function over the reals, by a little.
+        // `--fast-math` allows functions that differ a little over the reals.
         let allowed = |fault: &Fault| is_fast && matches!(fault, Fault::OverReals);
         let fault = fault.filter(|fault| !allowed(fault));
         let Some((fault, (output, difference))) = fault.zip(difference(&agreement)) else {

@@ -24,6 +24,6 @@ pub(crate) const NUDGES: u64 = 24;
 /// The allowed ratio of the difference of two programs to the difference of those runs. Sums in
 /// another order round at every step, while moved inputs partly cancel.
 pub(crate) const EXCUSED: f64 = 64.0;
-/// What an element that moved in none of these runs is allowed, of what half of those that moved are: 16 times as
-/// much as they move.
+/// An element that moved in none of these runs may differ by 16 times the median movement of those that moved, in
+/// units of [`EXCUSED`].
 pub(crate) const UNMOVED: f64 = 16.0 / EXCUSED;

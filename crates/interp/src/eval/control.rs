@@ -35,8 +35,11 @@ pub(super) fn while_loop(cx: &mut Cx<'_, '_>, attrs: &WhileAttrs) -> Outcome<Val
             return if unsure { mark(state, &cx.evaluator.ledger) } else { Ok(state) };
         }
         cx.spend(0)?;
-        if repeats.again(&state) && depends_on_state(cx.module(), attrs) {
-            return Err(Fault::Endless);
+        if repeats.again(&state) {
+            if depends_on_state(cx.module(), attrs) {
+                return Err(Fault::Endless);
+            }
+            repeats.is_vain = true;
         }
         state = cx.call(attrs.body, smallvec![state])?;
     }
@@ -54,13 +57,15 @@ const MOST_STATE: usize = 1 << 14;
 struct Repeats {
     turn: u64,
     kept: Option<Vec<u8>>,
+    /// Whether the loop depends on more than its state, so that a state may come back.
+    is_vain: bool,
 }
 
 impl Repeats {
     /// Checks whether the state of the next turn is the one that is kept.
     fn again(&mut self, state: &Value) -> bool {
         self.turn = self.turn.saturating_add(1);
-        if self.turn < USUAL_TURNS {
+        if self.turn < USUAL_TURNS || self.is_vain {
             return false;
         }
         let mut bytes = Vec::new();

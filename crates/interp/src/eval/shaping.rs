@@ -220,7 +220,7 @@ pub(super) fn part(
     if allocation.len > 0 {
         let strides = row_major(whole.dims());
         let own = row_major(&allocation.dims);
-        // What is beyond the whole stays zero.
+        // Elements beyond the whole stay zero.
         let sizes = allocation.dims.iter().zip(whole.dims()).map(|(&size, &whole)| size.min(whole));
         let levels = sizes.zip(own.iter().zip(&strides));
         let nest = Nest::new(

@@ -12,7 +12,7 @@ const NAMING: [&str; 3] = ["xla.sdy.sharding", "xla.sdy.in_shardings", "xla.sdy.
 pub(super) fn check(module: &Module, report: &mut Report) {
     let listed = value_of(&module.header.frontend_attributes, "xla.sdy.meshes");
     let meshes = listed.map_or(Some(Vec::new()), sdy::meshes);
-    // What is no list of meshes is the compiler's own.
+    // A list that cannot be read names no meshes to compare with.
     let Some(meshes) = meshes else { return };
     for id in module.computations().iter().flat_map(|&one| module.instructions(one)) {
         let Some(extras) = module.extras(id) else { continue };

@@ -89,10 +89,7 @@ fn layouts(module: &Module) -> Attributes {
     {
         let arrays: Vec<&Shape> = shapes.iter().flat_map(|shape| shape.leaves()).collect();
         let layouts: Vec<Layout> = arrays.into_iter().map(layout).collect();
-        if layouts
-            .iter()
-            .all(|layout| layout.minor_to_major.iter().rev().is_sorted() && layout.tiles.is_empty())
-        {
+        if layouts.iter().all(is_plain) {
             continue;
         }
         let orders = layouts.iter().map(|layout| super::attributes::order(&layout.minor_to_major));
@@ -108,6 +105,11 @@ fn layouts(module: &Module) -> Attributes {
         attributes.push((name.into(), Attribute::Array(tiles.collect())));
     }
     attributes
+}
+
+/// Checks whether a layout is row major, without tiles.
+pub(super) fn is_plain(layout: &Layout) -> bool {
+    layout.minor_to_major.iter().rev().is_sorted() && layout.tiles.is_empty()
 }
 
 /// Returns the layout of a shape that is no tuple.

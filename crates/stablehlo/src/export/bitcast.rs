@@ -1,9 +1,9 @@
 //! Bitcasts and copies between layouts. The values of StableHLO have no layout, so that a copy is the value
 //! itself, and a bitcast reads the elements in the order in which they lie in memory.
 
+use tilewright_ir::metadata::value_of;
 use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Op};
 
-use super::arguments;
 use super::attributes::{i64s, string};
 use super::body::Body;
 use super::error::Export;
@@ -41,9 +41,12 @@ pub(super) fn bitcast<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Exp
 /// Yields the operand.
 fn same(body: &mut Body<'_, '_>, id: InstId) -> Export<()> {
     let yielded = body.yielded(body.operand(id, 0)?)?;
-    let extras = body.exporter.module.extras(id);
+    let is_sharded = body.exporter.module.extras(id).is_some_and(|extras| {
+        extras.sharding.is_some()
+            || value_of(&extras.frontend_attributes, "xla.sdy.sharding").is_some()
+    });
     match yielded {
-        Yield::One(value) if extras.is_some_and(|extras| !arguments::common(extras).is_empty()) => {
+        Yield::One(value) if is_sharded => {
             let name = vec![("call_target_name".into(), string("Sharding"))];
             body.emit(id, "stablehlo.custom_call", &[value], name, Vec::new())
         }
@@ -66,6 +69,9 @@ fn steps(from: &ArrayShape, to: &ArrayShape) -> Result<Vec<Step>, &'static str> 
     if (moves || from.element_type != to.element_type) && (is_dynamic(from) || is_dynamic(to)) {
         return Err("a bitcast of dynamic dims is no operation of StableHLO");
     }
+    if bits_of(from) != bits_of(to) {
+        return Err("a bitcast to a buffer of another size is no operation of StableHLO");
+    }
     let mut steps = Vec::new();
     if !order.is_sorted() {
         steps.push(transpose(&order, ArrayShape::new(from.element_type, dims.clone())));
@@ -84,6 +90,11 @@ fn steps(from: &ArrayShape, to: &ArrayShape) -> Result<Vec<Step>, &'static str> 
         steps.push(transpose(&inverse, to.without_layout()));
     }
     Ok(steps)
+}
+
+/// Returns the size of an array's elements together; `None` if it overflows.
+fn bits_of(shape: &ArrayShape) -> Option<i64> {
+    shape.num_elements()?.checked_mul(shape.element_type.bits().into())
 }
 
 /// Returns the dims as they lie in memory, the major one first.

@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 use tilewright_ir::sharding::LeafSharding;
-use tilewright_ir::{CompId, Shape, Sharding};
+use tilewright_ir::{CompId, Op, Shape, Sharding};
 
 use super::error::{Export, ExportError, ExportErrorKind};
 use super::{Exporter, arguments, locations, operation, types};
@@ -84,17 +84,14 @@ impl Exporter<'_> {
         }
     }
 
-    /// Returns the shardings of a tuple's parts, which no operation has.
+    /// Returns the shardings of a `tuple`'s parts: it is no operation that could have them.
     fn result_shardings(&self, computation: CompId) -> Option<(SmolStr, Attribute)> {
         let root = self.module.computation(computation).root()?;
         let sharding = self.module.extras(root)?.sharding.as_deref()?;
-        let parts = self
-            .module
-            .shape(root)
-            .as_tuple()
-            .is_some()
-            .then(|| self.module.shape(root).leaves().len())?;
-        let Sharding::Tuple(all) = sharding else { return None };
+        let (Op::Tuple, Sharding::Tuple(all)) = (self.module.op(root), sharding) else {
+            return None;
+        };
+        let parts = self.module.shape(root).leaves().len();
         let each = |one: &LeafSharding| {
             Attribute::Dictionary(vec![arguments::sharding(&Sharding::Leaf(one.clone()))])
         };

@@ -1,7 +1,7 @@
 //! What a module says that its StableHLO does not.
 
 use tilewright_ir::ops::control::CustomCallSchedule;
-use tilewright_ir::{InstId, Module, Op, Shape};
+use tilewright_ir::{InstId, Layout, Module, Op, Shape};
 
 use super::arguments;
 
@@ -42,7 +42,7 @@ impl Loss {
     }
 }
 
-fn any_layout(shape: &Shape, test: impl Fn(&tilewright_ir::Layout) -> bool) -> bool {
+fn any_layout(shape: &Shape, test: impl Fn(&Layout) -> bool) -> bool {
     let arrays = shape.leaves().into_iter().filter_map(Shape::as_array);
     arrays.filter_map(|array| array.layout.as_ref()).any(test)
 }
@@ -54,10 +54,7 @@ fn layout(module: &Module, id: InstId) -> bool {
         Op::CustomCall(attrs) => attrs.operand_layout_constraints.is_some(),
         _ => module.entry().and_then(|entry| module.computation(entry).root()) == Some(id),
     };
-    let differs = |layout: &tilewright_ir::Layout| {
-        !layout.minor_to_major.iter().rev().is_sorted() || !layout.tiles.is_empty()
-    };
-    !is_said && any_layout(module.shape(id), differs)
+    !is_said && any_layout(module.shape(id), |layout| !arguments::is_plain(layout))
 }
 
 fn memory_space(module: &Module, id: InstId) -> bool {

@@ -89,15 +89,11 @@ def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
             _rewrite.failed("a module", error, settings)
     try:
         compiled = _before(backend, computation, *args, **kwargs)
-        if computation is given or not _sharded.is_partitioned_here(backend, given):
-            return compiled
-        original = _before(backend, given, *args, **kwargs)
-        return _sharded.with_fewer_exchanges(compiled, original, internals.module_name(given))
     except Exception as error:
         original = _originals.restored(given) or given
         if original is computation:
             raise
-        # What fails now is the program's own error.
+        # An error of the original is the program's own.
         compiled = _before(backend, original, *args, **kwargs)
         names = [plain(internals.name_of(function)) for function in internals.functions(given)]
         for name in {internals.module_name(given), *names}:
@@ -105,6 +101,13 @@ def _compile(backend: Any, computation: Any, *args: Any, **kwargs: Any) -> Any:
         asked = settings or _sharded.settings_within(given) or Settings()
         _rewrite.failed(internals.module_name(given), error, asked)
         return compiled
+    if settings is None or computation is given:
+        return compiled
+    if not _sharded.is_partitioned_here(backend, given):
+        return compiled
+    original = _before(backend, given, *args, **kwargs)
+    name = internals.module_name(given)
+    return _sharded.with_fewer_exchanges(compiled, original, name, settings)
 
 
 def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:

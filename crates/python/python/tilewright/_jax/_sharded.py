@@ -60,13 +60,17 @@ def is_partitioned_here(backend: Any, module: Any) -> bool:
     return backend.platform in _ASKED and is_divided(module)
 
 
-def with_fewer_exchanges(rewritten: Any, original: Any, name: str) -> Any:
-    """The rewritten program, unless it communicates more than the original."""
+def with_fewer_exchanges(rewritten: Any, original: Any, name: str, settings: Settings) -> Any:
+    """The rewritten program, unless it communicates more than the original, or nobody can tell."""
     from tilewright._jax._traffic import traffic
 
-    after, before = (
-        traffic(internals.compiled_text(program)) for program in (rewritten, original)
-    )
+    try:
+        after, before = (
+            traffic(internals.compiled_text(program)) for program in (rewritten, original)
+        )
+    except Exception as error:
+        _rewrite.failed(name, error, settings)
+        return original
     worse = after.worse_than(before)
     if not worse:
         return rewritten
