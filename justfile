@@ -40,6 +40,11 @@ exhaustion *args:
     cargo build --release -p tilewright-cli
     python3 benches/exhaustion.py {{args}}
 
+# The measured reductions of an engine: just calibrate --engine crates/target/engines/xla-cpu-0.12.toml
+calibrate *args:
+    cargo build --release -p tilewright-cli
+    .venv/bin/python benches/calibrate.py {{args}}
+
 # The same on several versions of jaxlib: just versions --suite wide pullback
 versions *args:
     cargo build --release -p tilewright-cli

@@ -8,7 +8,7 @@ reductions of every pattern, transposes, products, normalisations), in several
 sizes and types.  Each is timed on XLA:CPU (the fastest of many runs) and weighed
 by `tilewright cost --target cpu`.  The table has both; the last line has
 Spearman's rank correlation.  No number of the target comes from here by itself:
-change `cpu.toml`, build, and look what the correlation does.
+change `crates/target/engines/xla-cpu-0.12.toml`, build, and look what the correlation does.
 """
 
 from __future__ import annotations

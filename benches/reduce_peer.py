@@ -11,8 +11,6 @@ types, more ops before and several reductions of one array: `--seed` draws other
 with one that reads as many bytes: the best of four reductions that XLA:CPU vectorises.  Every
 column is the fastest of many runs, divided by that.  A program that seems slower than before
 is measured once more, three times as long.
-
-The figures of `crates/rewrite/src/cost/reduce_speed.rs` come from these ratios.
 """
 
 from __future__ import annotations

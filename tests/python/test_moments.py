@@ -148,7 +148,7 @@ def off(actual: np.ndarray, exact: np.ndarray) -> float:
 @pytest.fixture(scope="module")
 def small_target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """tpu-like with so little vector memory that the images here do not stay in it."""
-    source = tool.ROOT / "crates/target/src/builtin/tpu-like.toml"
+    source = tool.ROOT / "crates/target/machines/tpu-like.toml"
     text = source.read_text()
     assert "vector_memory_bytes = 134_217_728" in text
     path = tmp_path_factory.mktemp("target") / "small.toml"

@@ -50,3 +50,18 @@ def hlo_files(*folders: str) -> list[Path]:
 def fixture_id(path: Path) -> str:
     """A readable test id: folder and name."""
     return str(path.relative_to(FIXTURES).with_suffix(""))
+
+
+def engine_file(folder: Path, *cells: str) -> Path:
+    """A target like `cpu` with these cells as its table of reductions, which have one range of lengths.
+    Others of their types and sources are fast."""
+    path = folder / "engine.toml"
+    others = {" ".join(cell.split()[:3]) for cell in cells}
+    fast = (f"{other} mixed-columns nested 1 1 | as-is 0.1" for other in sorted(others))
+    lines = "".join(f"{cell}\n" for cell in (*cells, *fast))
+    path.write_text(
+        'base = "cpu"\n[reductions]\nmeasured = "nowhere"\nleast_elements = 1\n'
+        f"innermost = [1]\nlongest = [1]\ncells = '''\n{lines}'''\n",
+        encoding="utf-8",
+    )
+    return path

@@ -248,23 +248,6 @@ fn a_reduce_on_a_cpu_starts_anew_on_each_run() {
     assert_eq!(sum_on_cpu("2,16,128", "0,1", "128"), kept);
 }
 
-#[test]
-fn a_sum_of_halves_takes_longer_on_a_cpu() {
-    let sum = |element_type: &str, opcode: &str, target_name: &str| {
-        let text = reduce("0,1", "128").replace("f32[", &format!("{element_type}["));
-        let text = text.replace("add(", &format!("{opcode}("));
-        cost(&text, Opcode::Reduce, target_name).cycles
-    };
-    // 256 vectors of 16 halves are loaded and added, 8 vectors are stored, and each of
-    // 4096 elements takes 6 cycles more.
-    let vectors = 256.0 / 4.0 + 256.0 / 4.0 + 8.0 / 2.0;
-    for element_type in ["bf16", "f16"] {
-        assert_eq!(sum(element_type, "add", "cpu"), vectors + 6.0 * 4096.0);
-        assert_eq!(sum(element_type, "maximum", "cpu"), vectors);
-        assert!(sum(element_type, "add", "tpu-like") < sum("f32", "add", "tpu-like"));
-    }
-}
-
 /// 16 numbers, each spread over 8 elements of 32 rows, directly or through a
 /// reshape.
 const SPREAD: &str = "HloModule spread

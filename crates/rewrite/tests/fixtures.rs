@@ -112,7 +112,7 @@ fn check_fixture(name: &str, fixture: &Fixture, turn: usize) -> Result<(), Faile
 }
 
 /// Passes that pay on one backend, by what was measured there and not by the modelled cycles.
-const MEASURED: [&str; 4] = ["merged-dims", "native-calls", "staged-reduce", "widen-accumulation"];
+const MEASURED: [&str; 2] = ["native-calls", "reduce-form"];
 
 /// Checks that a pass that modelled costs decide about does not raise them.
 fn check_cost(

@@ -181,15 +181,13 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(200));
-    // The passes for means (`moments.rs`), narrow sums (`widen_accumulation.rs`), steps of large
-    // reduces (`staged_reduce.rs`), kernels and batch norms (fixtures), divided arrays
+    // The passes for means (`moments.rs`), forms of large reduces (`reduce_form.rs`), kernels and batch norms (fixtures), divided arrays
     // (`sharded_random.rs`, `local_moments.rs`) and large arrays (below) have tests of their own.
     let others = [
         "shifted-moments",
         "rematerialize",
         "cluster-sibling-reductions",
-        "widen-accumulation",
-        "staged-reduce",
+        "reduce-form",
         "native-calls",
         "local-sums",
         "local-moments",

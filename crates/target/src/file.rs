@@ -124,8 +124,9 @@ impl Target {
         if !problems.is_empty() {
             return Err(TargetError::Problems(problems));
         }
-        let table: toml::Table =
+        let mut table: toml::Table =
             found.iter().map(|&(_, key, value)| (key.to_owned(), value.clone())).collect();
+        table.entry("reductions").or_insert_with(|| toml::Table::new().into());
         table.try_into().map_err(|error| TargetError::syntax(text, &error))
     }
 
@@ -183,8 +184,8 @@ fn problems(
         }
     }
     problems.extend(packs_wide(found).map(|(at, message)| problem(line(at), message)));
-    for key in Target::KEYS {
-        if !found.iter().any(|(_, k, _)| k == key) {
+    for (key, rule) in Target::KEYS.iter().zip(Target::RULES) {
+        if !rule.is_optional() && !found.iter().any(|(_, k, _)| k == key) {
             problems.push(problem(
                 None,
                 format!("`{key}` is missing; give it, or a `{BASE}` to inherit from"),

@@ -2,6 +2,8 @@
 
 use toml::Value;
 
+use crate::reductions::Reductions;
+
 /// The values that one key accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
@@ -19,6 +21,8 @@ pub(crate) enum Rule {
     Rate,
     /// Cycles: a number that may be zero.
     Cost,
+    /// A table of [`Reductions`]; a file may leave it out.
+    Reductions,
 }
 
 /// The largest number of a rate or cost: far past any machine, yet small
@@ -30,6 +34,12 @@ const MIN_RATE: f64 = 1e-6;
 impl Rule {
     /// Returns the error of `value`, as the end of a sentence; `None` if it is valid.
     pub(crate) fn fault(self, value: &Value) -> Option<String> {
+        if let Self::Reductions = self {
+            return match value.clone().try_into::<Reductions>() {
+                Ok(table) => table.fault(),
+                Err(error) => Some(format!("is no table of reductions: {}", error.message())),
+            };
+        }
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Self::Alignment => matches!(value.as_str(), Some("none" | "tiles")),
@@ -40,8 +50,14 @@ impl Rule {
                 .is_some_and(|n| (min..=max).contains(&n) && n.unsigned_abs().is_power_of_two()),
             Self::Rate => number(value).is_some_and(|x| (MIN_RATE..=MAX).contains(&x)),
             Self::Cost => number(value).is_some_and(|x| (0.0..=MAX).contains(&x)),
+            Self::Reductions => true,
         };
         (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
+    }
+
+    /// Checks whether a file may leave the key out.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(self, Self::Reductions)
     }
 
     /// Returns the valid values, as the end of a sentence.
@@ -54,6 +70,9 @@ impl Rule {
             Self::PowerOfTwo(min, max) => format!("a power of two from {min} to {max}"),
             Self::Rate => format!("a number from {MIN_RATE} to {MAX}"),
             Self::Cost => format!("a number from 0 to {MAX}"),
+            Self::Reductions => {
+                "a table that `benches/calibrate.py` writes, or leave it out".to_owned()
+            }
         }
     }
 }

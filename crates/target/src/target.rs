@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::ElementType;
 
 use crate::file::TargetError;
+use crate::reductions::Reductions;
 use crate::rule::Rule;
 
 /// Declares [`Target`]: one row per key of a target file, with what the key
@@ -68,6 +69,8 @@ target! {
     /// Whether a reduction computes the values that it reads even if others use them, too. If
     /// not, they are stored for the reduction.
     fuses_shared: bool = Rule::Flag;
+    /// Whether a slice is computed where it is used, and not stored.
+    fuses_slices: bool = Rule::Flag;
     /// Elementwise operations on whole vectors per cycle.
     vector_alu_slots: u32 = Rule::Count(1 << 10);
     /// Vectors loaded from vector memory per cycle.
@@ -86,16 +89,6 @@ target! {
     /// Cycles to start on a run: adjacent elements in memory that a reduce combines. It is the
     /// cost of short runs on top of their elements.
     reduce_run_cycles: f64 = Rule::Cost;
-    /// Additional cycles per element of a reduce that computes its operand, if it reduces
-    /// adjacent dims that one dim could replace.
-    reduce_nest_cycles: f64 = Rule::Cost;
-    /// Cycles per element that a sum takes longer for being added up in a 16-bit float
-    /// type and not in f32.
-    narrow_sum_cycles: f64 = Rule::Cost;
-    /// Cycles per element of a reduction that is computed one element after the other, without
-    /// vectors: the place of a maximum along a long dim. Other reductions that the backend
-    /// vectorises badly take a part of it.
-    scalar_reduce_cycles: f64 = Rule::Cost;
     /// Cycles per vector of a broadcast along the lanes of a value that is not stored but
     /// recomputed for every element of the result.
     recompute_cycles: f64 = Rule::Cost;
@@ -126,6 +119,10 @@ target! {
     link_bytes_per_cycle: f64 = Rule::Rate;
     /// Whether the machine computes in f64 what devices exchange.
     has_f64: bool = Rule::Flag;
+    /// Cycles in a nanosecond.
+    cycles_per_ns: f64 = Rule::Rate;
+    /// The measured times of reductions, form by form.
+    reductions: Reductions = Rule::Reductions;
 }
 
 /// The layout of arrays in memory.
@@ -138,15 +135,24 @@ pub enum Alignment {
     Tiles,
 }
 
+/// The built-in files: engines that programs are compiled by, and machines that are simulated.
 const BUILTIN: &[(&str, &str)] = &[
-    ("cpu", include_str!("builtin/cpu.toml")),
-    ("linear", include_str!("builtin/linear.toml")),
-    ("mlu-like", include_str!("builtin/mlu-like.toml")),
-    ("tpu-like", include_str!("builtin/tpu-like.toml")),
+    ("linear", include_str!("../machines/linear.toml")),
+    ("mlu-like", include_str!("../machines/mlu-like.toml")),
+    ("tpu-like", include_str!("../machines/tpu-like.toml")),
+    ("xla-cpu-0.10", include_str!("../engines/xla-cpu-0.10.toml")),
+    (NEWEST_CPU, include_str!("../engines/xla-cpu-0.12.toml")),
+    ("xla-cpu-0.9", include_str!("../engines/xla-cpu-0.9.toml")),
 ];
 
+/// The engine that [`CPU`] stands for.
+const NEWEST_CPU: &str = "xla-cpu-0.12";
+/// The short name of the newest XLA:CPU.
+const CPU: &str = "cpu";
+
 /// Returns the file of the built-in target of this name.
-pub(crate) fn builtin_text(name: &str) -> Result<&'static str, TargetError> {
+fn builtin_text(name: &str) -> Result<&'static str, TargetError> {
+    let name = if name == CPU { NEWEST_CPU } else { name };
     let found = BUILTIN.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text).ok_or_else(|| TargetError::unknown(name))
 }
@@ -162,8 +168,8 @@ impl Target {
     pub const DEFAULT: &'static str = "tpu-like";
 
     /// Returns the names that [`Target::builtin`] knows, in alphabetical order.
-    pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
-        BUILTIN.iter().map(|(name, _)| *name)
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        std::iter::once(CPU).chain(BUILTIN.iter().map(|(name, _)| *name))
     }
 
     /// The built-in target of this name.
@@ -171,7 +177,8 @@ impl Target {
     /// # Errors
     /// Returns an error if no built-in target has this name; the message lists their names.
     pub fn builtin(name: &str) -> Result<Self, TargetError> {
-        Self::from_toml(builtin_text(name)?)
+        let target = Self::from_toml(builtin_text(name)?)?;
+        Ok(Self { name: name.to_owned(), ..target })
     }
 
     /// Bytes of a vector.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::file::{BASE, TargetError};
-use crate::target::{Target, builtin_text};
+use crate::target::Target;
 
 impl Target {
     /// Returns a target file that inherits every key from the built-in target of this name: each
@@ -13,7 +13,8 @@ impl Target {
     /// # Errors
     /// Returns an error if no built-in target has this name; the message lists their names.
     pub fn template(name: &str) -> Result<String, TargetError> {
-        let text = builtin_text(name)?;
+        let target = Self::builtin(name)?;
+        let values = toml::Table::try_from(&target).unwrap_or_default();
         let mut file = format!(
             "# A target with the values of the built-in target `{name}`. To make it your own, take the\n\
              # `#` away before a key and change its value. Every other key keeps the value of `{BASE}`.\n\
@@ -25,15 +26,10 @@ impl Target {
                 let _ = writeln!(file, "# {}", line.trim());
             }
             let _ = writeln!(file, "# Give {}.", rule.wanted());
-            if let Some(line) = text.lines().find(|line| sets(line, key)) {
-                let _ = writeln!(file, "#{line}");
+            if let Some(value) = values.get(*key).filter(|value| !value.is_table()) {
+                let _ = writeln!(file, "#{key} = {value}");
             }
         }
         Ok(file)
     }
-}
-
-/// Checks whether a line of a built-in file gives a key its value.
-fn sets(line: &str, key: &str) -> bool {
-    line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
 }

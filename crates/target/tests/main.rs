@@ -13,3 +13,4 @@ mod file;
 mod footprint;
 mod model;
 mod moves;
+mod reductions;

@@ -14,12 +14,16 @@ from typing import Any
 import jax
 import jax.export
 import jax.numpy as jnp
+import jaxlib
 import numpy as np
 import pytest
 import tilewright
 from cases import IMAGE, group_norm
 from tilewright._jax import _internals, _jit, _rewrite, _selftest
-from tilewright._jax._settings import Settings, plain, settings_of
+from tilewright._jax._settings import Settings, cpu_engine, plain, settings_of
+
+# The engine of this jaxlib.
+ENGINE = cpu_engine(jaxlib.__version__)
 
 
 @pytest.fixture(autouse=True)
@@ -377,6 +381,22 @@ def test_platforms_without_a_target_are_left_alone() -> None:
     assert Settings(target="linear").target_on("cuda") == "linear"
 
 
+def test_cpus_have_an_engine_for_each_version() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cpu_engine("0.12.0.1") == "xla-cpu-0.12"
+        assert cpu_engine("0.10.2") == "xla-cpu-0.10"
+        assert cpu_engine("0.9.2") == "xla-cpu-0.9"
+    for version, engine, measured in (
+        ("0.13.0.dev1", "xla-cpu-0.12", "0.12"),
+        ("1.0", "xla-cpu-0.12", "0.12"),
+        ("0.11.1", "xla-cpu-0.10", "0.10"),
+        ("0.8.3", "xla-cpu-0.9", "0.9"),
+    ):
+        with pytest.warns(UserWarning, match=f"{engine}.*jaxlib {version}.*jaxlib {measured}"):
+            assert cpu_engine(version) == engine
+
+
 def test_install_leaves_modules_that_jax_keeps_alone() -> None:
     tilewright.install()
     lowered = jax.jit(norm()).lower(IMAGE)
@@ -408,10 +428,10 @@ def test_environment_and_command(tmp_path: Path) -> None:
     assert "jit_group_norm" not in off.stderr
     on = run(str(script), "x", TILEWRIGHT="1", TILEWRIGHT_REPORT="1")
     assert (on.returncode, on.stdout) == (0, "['x'] True\n"), on.stderr
-    assert "jit_group_norm  cpu     rewritten" in on.stderr, on.stderr
+    assert f"jit_group_norm  {ENGINE}  rewritten" in on.stderr, on.stderr
     command = run("-m", "tilewright", str(script), "y", TILEWRIGHT_REPORT="1")
     assert (command.returncode, command.stdout) == (0, "['y'] True\n"), command.stderr
-    assert "jit_group_norm  cpu     rewritten" in command.stderr
+    assert f"jit_group_norm  {ENGINE}  rewritten" in command.stderr
     assert run("-m", "tilewright").returncode == 2
     assert run("-m", "tilewright", "--help").returncode == 0
 
@@ -456,7 +476,7 @@ def test_explain_says_what_is_done() -> None:
     assert told.after.cycles < told.before.cycles
     assert told.rewritten.to_text() != told.original.to_text()
     assert "<pre>" in told._repr_html_()
-    assert tilewright.explain(jax.jit(group_norm))(IMAGE).target == "cpu"
+    assert tilewright.explain(jax.jit(group_norm))(IMAGE).target == ENGINE
     assert not tilewright.report(), "nothing was compiled"
 
 

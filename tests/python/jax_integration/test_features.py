@@ -164,5 +164,9 @@ def test_same_values(case: Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", _rewrite.TilewrightWarning)
         ours = case.make(tilewright.jit)(*case.args(), **case.kwargs)
-    assert outcomes() == {"unchanged" if case.name in UNCHANGED else "rewritten"}
+    if case.name in UNCHANGED:
+        assert outcomes() == {"unchanged"}
+    else:
+        # A part of a function may be as it should be.
+        assert "rewritten" in outcomes() <= {"rewritten", "unchanged"}
     close(ours, plain(case.name)[1])

@@ -198,7 +198,7 @@ fn opt_options() {
 #[test]
 fn fast_math_sums_about_the_mean_of_a_sample() {
     // The target has so little vector memory that the small image does not stay in it.
-    let target = include_str!("../../../target/src/builtin/tpu-like.toml");
+    let target = include_str!("../../../target/machines/tpu-like.toml");
     let small = target.replace("134_217_728", "524_288");
     assert_ne!(small, target);
     let (_folder, target) = file("small.toml", small);
@@ -335,7 +335,7 @@ fn cost_is_a_sorted_table() {
 
 #[test]
 fn targets_can_be_files() {
-    let toml = include_str!("../../../target/src/builtin/tpu-like.toml");
+    let toml = include_str!("../../../target/machines/tpu-like.toml");
     let (_folder, path) = file("mine.toml", toml.replace("name = \"tpu-like\"", "name = \"mine\""));
     let input = group_norm();
     let done = tilewright(["cost", input.to_str().unwrap(), "--target", path.to_str().unwrap()]);

@@ -1,5 +1,6 @@
 //! Facts about a module that passes look up before they change it.
 
+pub mod axes;
 pub mod digits;
 pub mod equivalence;
 pub mod index_range;

@@ -8,8 +8,8 @@
 //! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
 //! call ([`NativeCall`]). They are faster than what XLA:CPU compiles for some shapes and slower for
 //! others, and a custom call cannot be fused. So calls are made on request alone, where the modelled
-//! time of the kernel (`price.rs`) is well below that of XLA:CPU, also of reductions in steps
-//! (`staged-reduce`).
+//! time of the kernel (`price.rs`) is well below that of XLA:CPU, also of reductions in other forms
+//! (`reduce-form`).
 //!
 //! `programs.rs` makes calls of whole norms and their gradients, of which reductions are parts.
 //!
@@ -22,8 +22,7 @@
 //! array, which is not stored any more, nor the sum in `f32`. Both sides add in `f32` and round
 //! once, so only the order of the sum changes.
 //!
-//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `widen-accumulation`
-//! says. The greatest of several zeros is any of them. A maximum is NaN if an element is, and the
+//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `reduce-form` says. The greatest of several zeros is any of them. A maximum is NaN if an element is, and the
 //! place of the maximum then is that of the first NaN.
 
 mod price;

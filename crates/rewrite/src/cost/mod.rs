@@ -20,7 +20,7 @@ mod memory;
 mod module;
 mod readers;
 mod ready;
-pub mod reduce_speed;
+pub mod reductions;
 mod residency;
 mod roles;
 pub(crate) mod shared;
@@ -43,7 +43,6 @@ pub use memo::Memo;
 pub use module::{
     InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, module_cost, peak_live_bytes,
 };
-use reduce_speed::narrow_sum;
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 
@@ -164,7 +163,7 @@ impl<'m> CostModel<'m> {
         match op.opcode() {
             Opcode::Broadcast | Opcode::Iota => true,
             Opcode::Constant => is_one(result),
-            Opcode::Slice => self.has_scalar_reduces(),
+            Opcode::Slice => self.target.fuses_slices,
             Opcode::Reshape => {
                 let operand = operands.first();
                 operand.is_some_and(|o| o.fused && !self.realigns(o.value.shape, result))
@@ -264,8 +263,8 @@ impl<'m> CostModel<'m> {
         self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
     }
 
-    /// Computes the same cost as [`Self::instruction`], plus the extra time of a sum in a 16-bit
-    /// type and of a reduction that is not vectorised. The op's computation is one of the module's.
+    /// Computes the same cost as [`Self::instruction`], plus what a reduction takes beyond it as
+    /// measured ([`Target::reductions`]). The op's computation is one of the module's.
     pub fn in_module(
         &self,
         module: &Module,
@@ -274,13 +273,7 @@ impl<'m> CostModel<'m> {
         operands: &[Operand<'_>],
     ) -> Cost {
         let mut cost = self.instruction(op, result, operands);
-        let narrow = || narrow_sum(module, op, result.shape).is_some();
-        if self.target.narrow_sum_cycles > 0.0 && narrow() {
-            let array = operands.first().and_then(|operand| operand.value.shape.as_array());
-            let elements = array.and_then(ArrayShape::num_elements).unwrap_or(0);
-            cost.cycles += as_f64(elements.unsigned_abs()) * self.target.narrow_sum_cycles;
-        }
-        cost += self.scalar_reduce(module, op, operands);
+        cost.cycles += self.reduce_excess(module, op, operands);
         cost
     }
 
@@ -413,12 +406,6 @@ impl<'m> CostModel<'m> {
         }
         let runs = arrays.iter().filter_map(|o| Some(runs(o.value.shape.as_array()?, dims)));
         cost.cycles += runs.map(as_f64).sum::<f64>() * self.target.reduce_run_cycles;
-        let nests = arrays.iter().filter(|operand| operand.fused).filter_map(|operand| {
-            let array = operand.value.shape.as_array()?;
-            let elements = array.num_elements().filter(|_| nested_dims(array.dims(), dims))?;
-            Some(as_f64(elements.unsigned_abs()))
-        });
-        cost.cycles += nests.sum::<f64>() * self.target.reduce_nest_cycles;
         cost
     }
 
@@ -564,13 +551,6 @@ fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
         .map(|dim| size(array, dim).unsigned_abs())
         .fold(1, u64::saturating_mul);
     if run > 1 { elements / run } else { 0 }
-}
-
-/// Checks whether adjacent dims are reduced that could be merged into one.
-pub fn nested_dims(dims: &[i64], reduced: &[i64]) -> bool {
-    let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
-    let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
-    taken.windows(2).any(|pair| pair == [true, true])
 }
 
 /// Checks whether the dim that runs along the lanes is one of `dims`.

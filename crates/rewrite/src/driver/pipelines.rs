@@ -52,8 +52,6 @@ const CLEANUP: &[&str] = &[
 
 /// The cost-gated groups: those that make values small come first, in their cheapest form, then
 /// those whose gain depends on these values. The target's costs decide whether a rewrite pays.
-/// Reductions get their steps before dims are merged, since merged dims may have no slices that are
-/// whole rows, and those of later groups get theirs at the end.
 const COST_GATED: &[&[&str]] = &[
     &["all-reduce"],
     &["reduce-of-broadcast", "reduce-through-transpose"],
@@ -63,13 +61,10 @@ const COST_GATED: &[&[&str]] = &[
     &["factored-sums"],
     &["shifted-moments"],
     &["local-moments"],
-    &["widen-accumulation"],
     &["reduce-as-window"],
-    &["staged-reduce"],
-    &["merged-dims"],
+    &["reduce-form"],
     &["rematerialize"],
     &["local-sums"],
-    &["staged-reduce"],
 ];
 
 const DEFAULT: Pipeline = Pipeline {

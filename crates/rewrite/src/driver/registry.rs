@@ -3,9 +3,8 @@
 use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
 use crate::backend::native_calls::NativeCalls;
+use crate::backend::reduce_form::ReduceForm;
 use crate::backend::rematerialize::Rematerialize;
-use crate::backend::staged_reduce::StagedReduce;
-use crate::backend::widen_accumulation::WidenAccumulation;
 use crate::canonicalize::algebra::ALGEBRA;
 use crate::canonicalize::batch_norm::BatchNorm;
 use crate::canonicalize::broadcast::BROADCAST;
@@ -23,7 +22,6 @@ use crate::canonicalize::tuple::TupleSimplify;
 use crate::loops::dead_elements::DeadElements;
 use crate::loops::reshape_out_of_loop::ReshapeOutOfLoop;
 use crate::reshape_motion::layout_of_region::LayoutOfRegion;
-use crate::reshape_motion::merged_dims::MergedDims;
 use crate::reshape_motion::reduce_as_window::ReduceAsWindow;
 use crate::reshape_motion::reduce_of_broadcast::REDUCE_OF_BROADCAST;
 use crate::reshape_motion::reduce_through_reshape::ReduceThroughReshape;
@@ -58,10 +56,10 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
         &LocalSums,
         &Constraints,
         &AllReduces,
-        &MergedDims,
         &NativeCalls,
         &ReduceCanonical,
         &ReduceAsWindow,
+        &ReduceForm,
         &REDUCE_OF_BROADCAST,
         &REDUCE_OF_REDUCE,
         &ReduceThroughReshape,
@@ -71,11 +69,9 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
         &ReshapeOutOfLoop,
         &ReshapeOutOfRegion,
         &ShiftedMoments,
-        &StagedReduce,
         &TRANSPOSE,
         &TupleSimplify,
         &UnitDims,
-        &WidenAccumulation,
     ];
     passes.into_iter()
 }

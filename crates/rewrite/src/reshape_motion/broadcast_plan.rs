@@ -13,7 +13,7 @@ use crate::cost::CostModel;
 /// Adds to `patch`, before `id`, the value of `id` in the input dims of `digits`. `id` has their
 /// output dims and is a broadcast, which becomes broadcast, small reshape, broadcast; or an iota,
 /// which is handled as the broadcast of a one-dim iota. `None` for anything else.
-pub(super) fn repeated_through(
+pub(crate) fn repeated_through(
     module: &Module,
     id: InstId,
     digits: &Digits,

@@ -3,9 +3,8 @@
 //!
 //! [`reduce_through_reshape`] is T1, [`reshape_out_of_region`] T2.
 
-mod broadcast_plan;
+pub(crate) mod broadcast_plan;
 pub mod layout_of_region;
-pub mod merged_dims;
 pub mod reduce_as_window;
 pub mod reduce_of_broadcast;
 mod reduce_of_reshape;

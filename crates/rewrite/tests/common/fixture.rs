@@ -6,6 +6,7 @@
 //! // exact                       (only where float sums must keep their order)
 //! // fast-math                   (only where float sums may become differences)
 //! // target: linear              (tpu-like unless said)
+//! // form: folds                 (`cpu`, whose table says that this form is the fastest)
 //! // vector-memory: 524288       (bytes, where the target's would hold too much)
 //! // expect: fires               (or: unchanged)
 //! // shown                       (a snapshot shows what it becomes; a few for each pass)
@@ -17,14 +18,16 @@
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
 use tilewright_target::Target;
+use tilewright_target::reductions::Form;
 use tilewright_testkit::fixture::{Header, Language};
 
+use super::forms::rewarding;
 use super::passes;
 
 /// The keys of a header.
 const LANGUAGE: Language = Language {
     flags: &["exact", "fast-math", "shown"],
-    once: &["pass", "target", "vector-memory", "expect", "not-run"],
+    once: &["pass", "target", "form", "vector-memory", "expect", "not-run"],
     many: &["note"],
 };
 
@@ -50,6 +53,8 @@ pub(crate) struct Fixture {
     pub(crate) fast_math: bool,
     /// The target's name.
     pub(crate) target: String,
+    /// The form of reductions that its table rewards, if it is not its own.
+    pub(crate) form: Option<Form>,
     /// Its vector memory, if it differs from the target's own.
     pub(crate) vector_memory: Option<u64>,
     /// The effect expected.
@@ -70,12 +75,15 @@ impl Fixture {
     pub(crate) fn read(pass: &str, source: &str) -> Result<Self, String> {
         let header = Header::read(source, &LANGUAGE).map_err(|error| error.to_string())?;
         let parsed = |bytes: &str| bytes.parse().map_err(|error| format!("{bytes}: {error}"));
+        let form = header.value("form");
+        let target = form.map(|_| "cpu").or(header.value("target"));
         let fixture = Self {
             sentence: header.sentence.clone(),
             passes: header.value("pass").unwrap_or("").split(',').map(str::to_owned).collect(),
             exact: header.flag("exact"),
             fast_math: header.flag("fast-math"),
-            target: header.value("target").unwrap_or(Target::DEFAULT).into(),
+            target: target.unwrap_or(Target::DEFAULT).into(),
+            form: form.map(form_called).transpose()?,
             vector_memory: header.value("vector-memory").map(parsed).transpose()?,
             expect: match header.value("expect") {
                 Some("fires") => Expect::Fires,
@@ -94,6 +102,9 @@ impl Fixture {
     /// Options for these passes, by name, under the fixture's conditions.
     pub(crate) fn options(&self, names: &[&str], exact: bool) -> Options {
         let mut options = passes(names, &self.target, exact);
+        if let Some(form) = self.form {
+            options.target = rewarding(form);
+        }
         if self.fast_math && !exact {
             options.float_mode = FloatMode::Fast;
         }
@@ -117,4 +128,9 @@ impl Fixture {
             Expect::Fires | Expect::Unchanged => Ok(()),
         }
     }
+}
+
+fn form_called(name: &str) -> Result<Form, String> {
+    let found = Form::ALL.iter().copied().find(|form| form.name() == name);
+    found.ok_or_else(|| format!("`{name}` is no form of a reduction"))
 }

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import functools
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Literal
 
+import jaxlib
+
 OnError = Literal["warn", "raise", "ignore"]
 
-# What `target="auto"` means on each platform of JAX. A platform that is not here is left alone:
-# nothing was measured on it.
-TARGETS = {"cpu": "cpu", "tpu": "tpu-like"}
+# The engines for CPUs, by the version of jaxlib that each was measured on, oldest first.
+CPU_ENGINES = {(0, 9): "xla-cpu-0.9", (0, 10): "xla-cpu-0.10", (0, 12): "xla-cpu-0.12"}
 
 MARK = "__tilewright_"
 
@@ -38,6 +41,22 @@ def is_off() -> bool:
     return _OFF.get()
 
 
+@functools.cache
+def cpu_engine(version: str) -> str:
+    """The engine for a version of jaxlib: the newest that is not newer, with a warning unless it was
+    measured on that version."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    measured = max((known for known in CPU_ENGINES if known <= numbers), default=min(CPU_ENGINES))
+    engine = CPU_ENGINES[measured]
+    if measured != numbers:
+        warnings.warn(
+            f"the figures of `{engine}`, by which programs for jaxlib {version} are rewritten, were measured "
+            f"on jaxlib {measured[0]}.{measured[1]}: they may miss what is fast there",
+            stacklevel=2,
+        )
+    return engine
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """The options of a rewriter."""
@@ -56,7 +75,12 @@ class Settings:
 
     def target_on(self, platform: str) -> str | None:
         """The target on a platform; none if modules stay as they are there."""
-        return TARGETS.get(platform) if self.target == "auto" else self.target
+        if self.target != "auto":
+            return self.target
+        if platform == "cpu":
+            return cpu_engine(jaxlib.__version__)
+        # Nothing was measured on other platforms.
+        return "tpu-like" if platform == "tpu" else None
 
     @property
     def mark(self) -> str:

@@ -19,8 +19,17 @@ mod mesh;
 mod spread;
 mod tiles;
 
+use tilewright_ir::Module;
+
 pub use constraint::stands_alone;
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;
 pub use mesh::DeviceMesh;
 pub use spread::{Axes, Spread};
+
+/// Checks whether a module runs on several devices, each with a part of the arrays.
+pub fn is_partitioned(module: &Module) -> bool {
+    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
+    module.header.num_partitions.is_some_and(|count| count > 1)
+        || all.any(|id| module.extras(id).is_some_and(|extras| extras.sharding.is_some()))
+}

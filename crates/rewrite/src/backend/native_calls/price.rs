@@ -2,7 +2,7 @@
 //!
 //! The tables have the times per element that `benches/native_calls.py` measured on two threads of an
 //! AMD EPYC with AVX-512 (jaxlib 0.12.0.1), for arrays of 2 and 4 million elements. A compiled
-//! reduction takes the lesser time of its own form and that in steps (`staged-reduce`), of which the
+//! reduction takes the lesser time of its own form and that in steps (`reduce-form`), of which the
 //! call takes the place. The tables have the shapes alone at which kernels were at least 1.3 times as
 //! fast; what is not there is left to XLA:CPU.
 

@@ -13,8 +13,8 @@ use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
 
 use super::source;
+use crate::analysis::axes::axes_of;
 use crate::analysis::reduce::reduced_arrays;
-use crate::cost::reduce_speed::axes_of;
 use crate::cost::shared::Shared;
 use crate::cost::takes_minor;
 

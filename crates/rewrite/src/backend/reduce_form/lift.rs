@@ -1,0 +1,90 @@
+//! Computes a value in other dims: reshapes what it is computed from, not the value.
+
+use smallvec::SmallVec;
+use tilewright_ir::{InstId, Module, Op, Opcode, Patch, Shape, Value};
+
+use crate::analysis::digits::Digits;
+use crate::analysis::reduce::{reshape_op, shape_like};
+use crate::cost::CostModel;
+use crate::reshape_motion::broadcast_plan::repeated_through;
+
+/// The most ops that are computed anew.
+const MOST_OPS: usize = 16;
+
+/// A value that is computed in other dims.
+pub(super) struct Lift<'a> {
+    module: &'a Module,
+    model: CostModel<'a>,
+    /// The instruction before which the new ones stand.
+    before: InstId,
+    dims: &'a [i64],
+    /// The values that are planned.
+    known: SmallVec<[(InstId, Value); 4]>,
+}
+
+impl<'a> Lift<'a> {
+    pub(super) fn new(
+        module: &'a Module,
+        model: CostModel<'a>,
+        before: InstId,
+        dims: &'a [i64],
+    ) -> Self {
+        Self { module, model, before, dims, known: SmallVec::new() }
+    }
+
+    /// Plans the value in other dims. `None` if it is computed by more than [`MOST_OPS`] ops, or by
+    /// one that is neither elementwise nor repeats values along whole dims.
+    pub(super) fn value(&mut self, id: InstId, patch: &mut Patch) -> Option<Value> {
+        if let Some(&(_, known)) = self.known.iter().find(|&&(known, _)| known == id) {
+            return Some(known);
+        }
+        let planned = self.planned(id, patch)?;
+        self.known.push((id, planned));
+        (self.known.len() <= MOST_OPS).then_some(planned)
+    }
+
+    fn planned(&mut self, id: InstId, patch: &mut Patch) -> Option<Value> {
+        let module = self.module;
+        let array = module.array_shape(id)?;
+        let shape: Shape = shape_like(array, self.dims);
+        let (op, operands) = (module.op(id), module.operands(id));
+        if !self.model.is_fused(module, id) {
+            if array.dims() == self.dims {
+                return Some(Value::Old(id));
+            }
+            let reshaped =
+                patch.add_like(id, self.before, reshape_op(), shape.clone(), [Value::Old(id)]);
+            let barrier = Op::OptimizationBarrier;
+            return Some(patch.add_like(id, self.before, barrier, shape, [reshaped]));
+        }
+        match (op, operands) {
+            (Op::Reshape(_), &[operand]) => self.value(operand, patch),
+            (Op::Broadcast(_) | Op::Iota(_), _) => {
+                let digits = Digits::of_reshape(self.dims, array.dims())?;
+                repeats_as_it_is(module, id, &digits)
+                    .then(|| repeated_through(module, id, &digits, patch))?
+            }
+            _ if op.opcode().is_elementwise() && op.opcode() != Opcode::Constant => {
+                let lift = |&operand: &InstId| {
+                    let is_scalar = module.array_shape(operand)?.rank() == 0;
+                    if is_scalar { Some(Value::Old(operand)) } else { self.value(operand, patch) }
+                };
+                let operands: Vec<Value> = operands.iter().map(lift).collect::<Option<_>>()?;
+                Some(patch.add_like(id, self.before, op.clone(), shape, operands))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Checks whether the operand of a broadcast need not be made larger to be broadcast in other dims.
+/// Indices may: they are computed wherever they are.
+fn repeats_as_it_is(module: &Module, id: InstId, digits: &Digits) -> bool {
+    let (Op::Broadcast(attrs), &[operand]) = (module.op(id), module.operands(id)) else {
+        return true;
+    };
+    let places: Option<SmallVec<[usize; 6]>> =
+        attrs.dimensions.iter().map(|&dim| usize::try_from(dim).ok()).collect();
+    let plan = places.and_then(|places| digits.broadcast_through(&places));
+    module.opcode(operand) == Opcode::Iota || plan.is_some_and(|plan| plan.inner_is_trivial())
+}

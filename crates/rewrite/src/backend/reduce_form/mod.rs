@@ -1,0 +1,249 @@
+//! **Write a reduction in the form that the engine computes fastest.**
+//!
+//! ```text
+//! reduce(x, D)  =  reduce(... reduce(reduce(x, D1), D2) ..., Dn)       D = D1 u D2 u ... u Dn
+//!
+//! argmax   f32[4096,1024] along 0    f32[8,524288] along 0, f32[8,65536], f32[8,8192], f32[8,1024]
+//! sum      f32[1048576,4] along 0    f32[65536,64] along 0, f32[16,4] along 0
+//! sum      f32[500000,4]  along 1    x[:,0] + x[:,1] + x[:,2] + x[:,3]
+//! any      pred[64,256,256] along 1, 2     f32[64,8,8192] along 1, then windows of 8
+//! ```
+//!
+//! The target's table ([`tilewright_target::reductions`]) has the measured times of the forms of each
+//! kind of reduction; the fastest one is taken if even its worst measured program was faster than the
+//! reduction as it is. What nobody measured stays as it is.
+//!
+//! - *Folds* combine few slices that lie far apart, element by element; the elements of a slice lie
+//!   side by side. *Windows* are the same with windows after the first step. *Wide* folds the longest
+//!   outer axis. *Columns* adds a short innermost axis up one by one. *Merged* merges dims.
+//! - *In f32* accumulates floats of 16 bits in 32 bits: `sum x = round(sum wide(x))`. Every partial sum
+//!   of the left side is rounded to 8 or 11 bits, on the right only the result is. The error bound is
+//!   smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, where `u' = 2^-24`.
+//!
+//! Each form begins at arrays in memory: a reshape of them stands behind a barrier, so that XLA does
+//! not fuse it with the loop that reads it, and what the reduction computes from them is computed in
+//! the dims of the first step (`lift.rs`).
+//!
+//! Places: the steps see elements in another order, so they reduce by a computation that finds the
+//! first of several NaNs by their indices. Values of 16 bits are compared in f32, and rounded first if
+//! they are computed.
+//!
+//! Preconditions: what is reduced is computed by elementwise ops and broadcasts from arrays in memory:
+//! nobody measured arrays that are transposed, sliced or gathered where they are read; a reducer as for [`crate::reshape_motion::reduce_through_reshape`]; no devices
+//! that hold parts of arrays; an extremum of floats prefers NaN. Sums are regrouped into shorter
+//! chains, or accumulated in f32 (bounded); extrema, truth values and integers keep every bit.
+
+mod build;
+mod forms;
+mod lift;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer, adder};
+use tilewright_ir::{CompId, EditError, ElementType, InstId, Module, Op, Opcode, Patch, Shape};
+use tilewright_target::reductions::Form;
+
+use crate::analysis::axes::axes_of;
+use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
+use crate::analysis::sharding::is_partitioned;
+use crate::cost::CostModel;
+use crate::cost::reductions::reduction;
+use crate::driver::candidate::{Candidate, Cycles, Scope};
+use crate::driver::numbers::Class;
+use crate::driver::{Context, Pass, Place};
+use build::Line;
+
+const NAME: &str = "reduce-form";
+
+/// See the module.
+pub struct ReduceForm;
+
+impl Pass for ReduceForm {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        "write a reduction in the form that the target computes fastest, as measured"
+    }
+
+    fn class(&self) -> Class {
+        Class::Bounded
+    }
+
+    fn is_cost_gated(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        if cx.target.reductions.is_empty() || is_partitioned(module) {
+            return Ok(0);
+        }
+        let mut changes = 0;
+        for computation in module.computations().to_vec() {
+            let is_reduce =
+                |&id: &InstId| module.opcode(id) == Opcode::Reduce && module.is_live(id);
+            let reduces: Vec<InstId> = module.instructions(computation).filter(is_reduce).collect();
+            let mut totals = Totals::default();
+            for id in reduces {
+                changes += usize::from(rewrite(module, (computation, id), &mut totals, cx)?);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// The computations that keep one of two pairs, by what they keep.
+type Totals = FxHashMap<ArgExtremum, CompId>;
+
+/// Writes a reduce in another form, if that pays.
+fn rewrite(
+    module: &mut Module,
+    (computation, id): (CompId, InstId),
+    totals: &mut Totals,
+    cx: &mut Context<'_>,
+) -> Result<bool, EditError> {
+    let Some(reduce) = MonoidReduce::of(module, id, cx.float_mode) else { return Ok(false) };
+    let Some((form, candidate)) = best(module, &reduce, cx) else { return Ok(false) };
+    if !cx.accept(NAME, candidate) {
+        return Ok(false);
+    }
+    let by = match reduce.reducer {
+        Reducer::ArgExtremum(extremum) if !extremum.regroups_exactly() => {
+            let extremum = wide(extremum);
+            let known = totals.get(&extremum).copied();
+            let made = known.map(Ok).or_else(|| extremum.total(module, computation));
+            let Some(by) = made.transpose()? else { return Ok(false) };
+            totals.insert(extremum, by);
+            Some(by)
+        }
+        _ if form == Form::InF32 => Some(adder(module, ElementType::F32, computation)?),
+        _ => None,
+    };
+    let Some(patch) = plan(module, &reduce, form, by, cx) else { return Ok(false) };
+    patch.apply(module)?;
+    Ok(true)
+}
+
+/// Returns the form that is faster than the reduce as it is, if there is one.
+fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(Form, Candidate)> {
+    let first = *reduced_arrays(module, reduce.id).first()?;
+    let array = module.array_shape(first)?;
+    let is_computed = cx.model().is_fused(module, first);
+    reads_memory(module, cx.model(), reduced_arrays(module, reduce.id)).then_some(())?;
+    let (_, found) = reduction(&reduce.reducer, array, reduce.dims(module), is_computed)?;
+    // The reduce's own computation is enough to see whether there is a form.
+    let can = |form| {
+        plan(module, reduce, form, None, cx).is_some_and(|patch| cx.is_worthwhile(module, &patch))
+    };
+    let (form, ns) = cx.target.reductions.best(&found, can)?;
+    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+    let [after, before] = ns.map(|ns| ns * found.elements as f64 * cx.target.cycles_per_ns);
+    let shape = array.without_layout();
+    let candidate = Candidate {
+        place: Place::of(module, reduce.id),
+        done: format!("reduced {shape} in the form `{}`", form.name()),
+        would: format!("reducing {shape} in the form `{}`", form.name()),
+        also: String::new(),
+        cycles: Cycles { before, after, of: Scope::Instructions },
+    };
+    Some((form, candidate))
+}
+
+/// Plans a form of a reduce, by the computation `by` or its own; `None` if it cannot be written so.
+fn plan(
+    module: &Module,
+    reduce: &MonoidReduce,
+    form: Form,
+    by: Option<CompId>,
+    cx: &Context<'_>,
+) -> Option<Patch> {
+    let Op::Reduce(attrs) = module.op(reduce.id) else { return None };
+    let narrow = reduce.reducer.monoid().filter(|&by| adds_narrow(by));
+    // Steps would round each partial sum to 16 bits.
+    if narrow.is_some() != (form == Form::InF32) {
+        return None;
+    }
+    if let Some(narrow) = narrow {
+        return cx.float_mode.allow(Class::Bounded).then(|| {
+            let types = [narrow.element_type, ElementType::F32];
+            build::in_f32(module, reduce, types, by.unwrap_or(attrs.to_apply))
+        })?;
+    }
+    if matches!(&reduce.reducer, Reducer::ArgExtremum(extremum)
+        if !extremum.regroups_exactly() && !extremum.nan_wins)
+    {
+        return None;
+    }
+    let array = module.array_shape(*reduced_arrays(module, reduce.id).first()?)?;
+    let axes = axes_of(array, &attrs.dimensions)?;
+    let steps = forms::steps(form, &axes, cx.target.lanes.into())?;
+    let computed = in_wide(reduce, module.shape(reduce.id));
+    let by = by.unwrap_or(attrs.to_apply);
+    Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)
+}
+
+/// The most instructions that are visited to see from what arrays are computed.
+const MOST_VISITED: usize = 64;
+
+/// Checks whether arrays, or those that they are computed from, lie in memory whoever reads them: none
+/// is moved, which an engine may do where it is read.
+fn reads_memory(module: &Module, model: CostModel<'_>, arrays: &[InstId]) -> bool {
+    let mut next = arrays.to_vec();
+    let mut visited: FxHashSet<InstId> = FxHashSet::default();
+    while let Some(id) = next.pop() {
+        if !visited.insert(id) {
+            continue;
+        }
+        let is_moved = matches!(
+            module.opcode(id),
+            Opcode::Transpose
+                | Opcode::Copy
+                | Opcode::Slice
+                | Opcode::DynamicSlice
+                | Opcode::Reverse
+                | Opcode::Pad
+                | Opcode::Concatenate
+                | Opcode::Gather
+        );
+        if is_moved || visited.len() > MOST_VISITED {
+            return false;
+        }
+        let is_alias = matches!(module.opcode(id), Opcode::Reshape | Opcode::Bitcast);
+        if is_alias || model.is_fused(module, id) {
+            next.extend_from_slice(module.operands(id));
+        }
+    }
+    true
+}
+
+/// Checks whether a monoid adds floats of 16 bits.
+fn adds_narrow(by: Monoid) -> bool {
+    by.opcode == Opcode::Add && matches!(by.element_type, ElementType::BF16 | ElementType::F16)
+}
+
+/// Returns the same extremum of values that vectors hold: a value of 16 bits becomes `f32`, which
+/// keeps it, and its order.
+fn wide(extremum: ArgExtremum) -> ArgExtremum {
+    let [value, index] = extremum.element_types;
+    let value = if matches!(value, ElementType::BF16 | ElementType::F16) {
+        ElementType::F32
+    } else {
+        value
+    };
+    ArgExtremum { element_types: [value, index], ..extremum }
+}
+
+/// Returns the shape of a reduce whose steps compute in wide types.
+fn in_wide(reduce: &MonoidReduce, shape: &Shape) -> Shape {
+    match (&reduce.reducer, shape) {
+        (Reducer::ArgExtremum(extremum), Shape::Tuple(elements)) => {
+            let types = wide(*extremum).element_types;
+            let one = |(element, element_type): (&Shape, ElementType)| match element {
+                Shape::Array(array) => of_type(array, element_type).into(),
+                other => other.clone(),
+            };
+            Shape::Tuple(elements.iter().zip(types).map(one).collect())
+        }
+        _ => shape.clone(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What reductions take beyond the work of vectors, as the target's table of measured forms says.
+
+use smallvec::SmallVec;
+use tilewright_ir::reducer::{Monoid, Reducer};
+use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode};
+use tilewright_target::reductions::{Folding, Reduction, Source, Walk};
+
+use super::{CostModel, Operand, as_f64};
+use crate::analysis::axes::{Axes, axes_of, elements};
+
+/// Returns the axes of a reduction of `dims` of a (first) array, and what its time depends on.
+/// `is_computed` says whether its elements are computed where they are reduced. `None` if the
+/// array is not row-major, or no dim is reduced.
+pub fn reduction(
+    reducer: &Reducer,
+    array: &ArrayShape,
+    dims: &[i64],
+    is_computed: bool,
+) -> Option<(Axes, Reduction)> {
+    let axes = axes_of(array, dims)?;
+    let innermost = *axes.last()?;
+    let reduced = || axes.iter().filter(|axis| axis.reduced);
+    let walk = match (reduced().count(), innermost.reduced) {
+        (0, _) => return None,
+        (1, true) if axes.len() == 1 => Walk::Whole,
+        (1, true) => Walk::Rows,
+        (1, false) => Walk::Columns,
+        (_, true) => Walk::MixedRows,
+        (_, false) => Walk::MixedColumns,
+    };
+    let found = Reduction {
+        folding: folding(reducer),
+        // Signs make no difference.
+        element_type: match array.element_type {
+            ElementType::U32 => ElementType::S32,
+            other => other,
+        },
+        source: if is_computed { Source::Computed } else { Source::Stored },
+        walk,
+        nested: is_nested(array.dims(), dims),
+        innermost: innermost.len,
+        longest: reduced().map(|axis| axis.len).max()?,
+        elements: elements(&axes),
+    };
+    Some((axes, found))
+}
+
+/// Checks whether neighbouring dims are reduced.
+fn is_nested(dims: &[i64], reduced: &[i64]) -> bool {
+    let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
+    let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
+    taken.windows(2).any(|pair| pair == [true, true])
+}
+
+fn folding(reducer: &Reducer) -> Folding {
+    match (reducer, reducer.monoid()) {
+        (Reducer::ArgExtremum(_), _) => Folding::Place,
+        (Reducer::Each(_), None) => Folding::Several,
+        (_, Some(Monoid { opcode, .. })) => match opcode {
+            Opcode::Add => Folding::Sum,
+            Opcode::Multiply => Folding::Product,
+            Opcode::Maximum | Opcode::Minimum => Folding::Extremum,
+            _ => Folding::Logical,
+        },
+    }
+}
+
+impl CostModel<'_> {
+    /// Computes the cycles that a reduce takes beyond the work that vectors would do.
+    pub(super) fn reduce_excess(&self, module: &Module, op: &Op, operands: &[Operand<'_>]) -> f64 {
+        let table = &self.target.reductions;
+        let (Op::Reduce(attrs), Some(&first), false) = (op, operands.first(), table.is_empty())
+        else {
+            return 0.0;
+        };
+        let found = || {
+            let array = first.value.shape.as_array()?;
+            let reducer = Reducer::of(module, attrs.to_apply)?;
+            reduction(&reducer, array, &attrs.dimensions, first.fused)
+        };
+        let Some((_, found)) = found() else { return 0.0 };
+        let elements = as_f64(found.elements.unsigned_abs());
+        elements * table.excess(&found) * self.target.cycles_per_ns
+    }
+}

@@ -1,0 +1,377 @@
+//! The measured times of an engine's reductions, form by form.
+//!
+//! A compiler takes very different times for one reduction, depending on the form in which it is
+//! written: the place of a maximum along a long dim takes XLA:CPU 30 times as long as the same place
+//! found eight slices at a time. Which form is fast follows from no model that is simpler than the
+//! compiler, so an engine's file has what was measured: for each kind of reduction ([`Reduction`]), the
+//! nanoseconds per element of each form ([`Form`]). `benches/calibrate.py` writes it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tilewright_ir::ElementType;
+
+use crate::rule::shorten;
+
+/// Declares an enum whose variants have names in engine files.
+macro_rules! named {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident = $text:literal,)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[doc = $of])* $variant,)*
+        }
+
+        impl $name {
+            /// Every variant.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Returns the name in engine files and notes.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+
+            /// Returns the variant of this name.
+            fn from_name(name: &str) -> Result<Self, String> {
+                let found = Self::ALL.iter().copied().find(|one| one.name() == name);
+                let known = || Self::ALL.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+                found.ok_or_else(|| format!("`{}` is none of {}", shorten(name), known()))
+            }
+        }
+    };
+}
+
+named! {
+    /// What a reduction computes.
+    Folding {
+        /// A sum.
+        Sum = "sum",
+        /// A product.
+        Product = "product",
+        /// A maximum or minimum.
+        Extremum = "extremum",
+        /// An `and`, `or` or `xor`.
+        Logical = "logical",
+        /// A maximum or minimum and its place.
+        Place = "place",
+        /// Several of the others at once, of several arrays.
+        Several = "several",
+    }
+}
+
+named! {
+    /// Where the elements of a reduction come from.
+    Source {
+        /// From an array in memory.
+        Stored = "stored",
+        /// From elementwise ops that only the reduction needs.
+        Computed = "computed",
+    }
+}
+
+named! {
+    /// How a row-major array is reduced. Neighbouring dims that are all kept or all reduced are one
+    /// *axis*.
+    Walk {
+        /// All dims are reduced.
+        Whole = "whole",
+        /// One reduced axis, the innermost one.
+        Rows = "rows",
+        /// One reduced axis, which is not the innermost one.
+        Columns = "columns",
+        /// Several reduced axes, one of them the innermost one.
+        MixedRows = "mixed-rows",
+        /// Several reduced axes; the innermost axis is kept.
+        MixedColumns = "mixed-columns",
+    }
+}
+
+named! {
+    /// A form in which a reduction can be written. The forms are equal but for the order of the
+    /// elements, and [`Form::InF32`] for the type in which they are combined.
+    Form {
+        /// As the program has it.
+        AsIs = "as-is",
+        /// Accumulated in f32 and rounded once; of floats of 16 bits.
+        InF32 = "in-f32",
+        /// Neighbouring dims of one axis merged into one dim.
+        Merged = "merged",
+        /// Few slices at a time, by one reduce after the other.
+        Folds = "folds",
+        /// Few slices at a time, the first time by a reduce, then by windows.
+        Windows = "windows",
+        /// The longest outer axis first, down to so few slices that what is left inside is long.
+        Wide = "wide",
+        /// The columns along the innermost axis, combined one by one.
+        Columns = "columns",
+    }
+}
+
+/// What the time of a reduction depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    /// What it computes.
+    pub folding: Folding,
+    /// The type of the (first) array.
+    pub element_type: ElementType,
+    /// Where its elements come from.
+    pub source: Source,
+    /// How it is walked.
+    pub walk: Walk,
+    /// Whether several neighbouring dims make up a reduced axis.
+    pub nested: bool,
+    /// The length of the innermost axis.
+    pub innermost: i64,
+    /// The length of the longest reduced axis.
+    pub longest: i64,
+    /// The number of elements that it reduces.
+    pub elements: i64,
+}
+
+/// The time of a form.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time {
+    /// The form.
+    pub form: Form,
+    /// Nanoseconds per element, the mean of programs that were drawn.
+    pub ns: f64,
+    /// The worst of them beside the mean, as a factor of at least 1.
+    pub spread: f64,
+}
+
+impl Time {
+    /// Returns the nanoseconds per element of the worst program that was measured.
+    fn worst(self) -> f64 {
+        self.ns * self.spread
+    }
+}
+
+/// What was measured of one kind of reduction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    folding: Folding,
+    element_type: ElementType,
+    source: Source,
+    walk: Walk,
+    nested: bool,
+    /// The least length of the innermost axis: one of [`Reductions::innermost`].
+    innermost: i64,
+    /// The least length of the longest reduced axis: one of [`Reductions::longest`].
+    longest: i64,
+    /// The time as it is, and those of forms that are faster.
+    times: Vec<Time>,
+}
+
+/// The measured reductions of an engine. Empty if nobody measured any.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reductions {
+    /// The engine, its version, the machine and the date.
+    pub measured: String,
+    /// The fewest elements of a reduction that is looked up.
+    pub least_elements: i64,
+    /// The lengths at which the cells' ranges of the innermost axis begin.
+    pub innermost: Vec<i64>,
+    /// The lengths at which the cells' ranges of the longest reduced axis begin.
+    pub longest: Vec<i64>,
+    /// The cells, a line each.
+    pub cells: Cells,
+}
+
+/// The cells of a table, in a file one line each:
+///
+/// ```text
+/// sum f32 stored mixed-rows nested 2 33 | as-is 0.601 | wide 0.154 x1.43 | columns 0.132 x1.26
+/// ```
+///
+/// What is reduced, its type, where it comes from, how it is walked, whether dims are nested, the
+/// least length of the innermost axis and of the longest reduced one; then for each form the
+/// nanoseconds per element and the spread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cells(Vec<Cell>);
+
+impl TryFrom<String> for Cells {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let cell = |(number, line): (usize, &str)| {
+            Cell::parse(line).map_err(|why| format!("line {} of `cells`: {why}", number + 1))
+        };
+        Ok(Self(lines.map(cell).collect::<Result<_, _>>()?))
+    }
+}
+
+impl From<Cells> for String {
+    fn from(cells: Cells) -> Self {
+        cells.0.iter().map(|cell| format!("{cell}\n")).collect()
+    }
+}
+
+impl Reductions {
+    /// Checks whether nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.cells.0.is_empty()
+    }
+
+    /// Returns the cell of a reduction; `None` if nobody measured one like it.
+    fn cell(&self, of: &Reduction) -> Option<&Cell> {
+        if self.is_empty() || of.elements < self.least_elements {
+            return None;
+        }
+        let innermost = beginning(&self.innermost, of.innermost)?;
+        let longest = beginning(&self.longest, of.longest)?;
+        self.cells.0.iter().find(|cell| {
+            (cell.folding, cell.source, cell.walk) == (of.folding, of.source, of.walk)
+                && (cell.nested, cell.element_type) == (of.nested, of.element_type)
+                && (cell.innermost, cell.longest) == (innermost, longest)
+        })
+    }
+
+    /// Returns the nanoseconds per element of a reduction as it is, beyond those of the fastest
+    /// measured reduction of the same elements: 0 if nobody measured it.
+    pub fn excess(&self, of: &Reduction) -> f64 {
+        let Some(time) = self.cell(of).and_then(Cell::as_is) else { return 0.0 };
+        let alike = self
+            .cells
+            .0
+            .iter()
+            .filter(|cell| (cell.source, cell.element_type) == (of.source, of.element_type));
+        let times = alike.filter_map(Cell::as_is);
+        let least = times.fold(f64::INFINITY, |least, time| least.min(time.ns));
+        (time.ns - least).max(0.0)
+    }
+
+    /// Returns the fastest form of a reduction among those that `can` be written, with its
+    /// nanoseconds per element and those of the reduction as it is. `None` unless even the worst
+    /// program of that form was faster than the reduction as it is.
+    pub fn best(&self, of: &Reduction, can: impl Fn(Form) -> bool) -> Option<(Form, [f64; 2])> {
+        let cell = self.cell(of)?;
+        let as_is = cell.as_is()?.ns;
+        let pays = |time: &&Time| time.form != Form::AsIs && time.worst() < as_is;
+        let others = cell.times.iter().filter(pays).filter(|time| can(time.form));
+        let best = others.min_by(|a, b| a.worst().total_cmp(&b.worst()))?;
+        Some((best.form, [best.ns, as_is]))
+    }
+
+    /// Returns what is wrong with the table, as the end of a sentence.
+    pub(crate) fn fault(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        if self.measured.trim().is_empty() {
+            return Some("does not say in `measured` which engine, machine and date".to_owned());
+        }
+        for (name, starts) in [("innermost", &self.innermost), ("longest", &self.longest)] {
+            let increase = starts.windows(2).all(|pair| pair[0] < pair[1]);
+            if starts.first().is_none_or(|&least| least < 1) || !increase {
+                return Some(format!("has `{name}` that are not increasing from 1 or more"));
+            }
+        }
+        self.cells.0.iter().enumerate().find_map(|(at, cell)| {
+            let is_again = self.cells.0[..at].iter().any(|other| other.key() == cell.key());
+            let is_between =
+                !self.innermost.contains(&cell.innermost) || !self.longest.contains(&cell.longest);
+            let fault = match (is_again, is_between) {
+                (true, _) => "stands there twice",
+                (_, true) => "begins at lengths that `innermost` and `longest` do not list",
+                _ => return None,
+            };
+            Some(format!("has a cell that {fault}: {cell}"))
+        })
+    }
+}
+
+impl Cell {
+    fn as_is(&self) -> Option<Time> {
+        self.times.iter().copied().find(|time| time.form == Form::AsIs)
+    }
+
+    fn key(&self) -> (Folding, ElementType, Source, Walk, bool, i64, i64) {
+        let Self { folding, element_type, source, walk, nested, innermost, longest, .. } = *self;
+        (folding, element_type, source, walk, nested, innermost, longest)
+    }
+
+    /// Reads a line of [`Cells`].
+    fn parse(line: &str) -> Result<Self, String> {
+        let mut parts = line.split('|');
+        let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
+        let (nested, words) = match words.as_slice() {
+            [a, b, c, d, "nested", e, f] => (true, [*a, *b, *c, *d, *e, *f]),
+            [a, b, c, d, e, f] => (false, [*a, *b, *c, *d, *e, *f]),
+            _ => return Err("needs what, type, source, walk and two lengths before the `|`".into()),
+        };
+        let [folding, element_type, source, walk, innermost, longest] = words;
+        let length =
+            |word: &str| word.parse().map_err(|_| format!("`{}` is no length", shorten(word)));
+        let cell = Self {
+            folding: Folding::from_name(folding)?,
+            element_type: ElementType::from_name(element_type)
+                .ok_or_else(|| format!("`{}` is no element type", shorten(element_type)))?,
+            source: Source::from_name(source)?,
+            walk: Walk::from_name(walk)?,
+            nested,
+            innermost: length(innermost)?,
+            longest: length(longest)?,
+            times: parts.map(Time::parse).collect::<Result<_, _>>()?,
+        };
+        let is_again =
+            |at: usize| cell.times[..at].iter().any(|one| one.form == cell.times[at].form);
+        if cell.as_is().is_none() {
+            Err("has no time for the form `as-is`".into())
+        } else if (0..cell.times.len()).any(is_again) {
+            Err("has two times for one form".into())
+        } else {
+            Ok(cell)
+        }
+    }
+}
+
+impl Time {
+    /// Reads the part of a cell about one form: `wide 0.154 x1.43`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (form, ns, spread) = match words.as_slice() {
+            [form, ns] => (*form, *ns, "1"),
+            [form, ns, spread] => (*form, *ns, spread.strip_prefix('x').unwrap_or(spread)),
+            _ => return Err(format!("`{}` is no form with its time", shorten(text.trim()))),
+        };
+        let number = |word: &str, least: f64| {
+            let found = word.parse().ok().filter(|x| (least..=MOST_NS).contains(x));
+            found.ok_or_else(|| {
+                format!("`{}` is no number from {least} to {MOST_NS}", shorten(word))
+            })
+        };
+        let (ns, spread) = (number(ns, LEAST_NS)?, number(spread, 1.0)?);
+        Ok(Self { form: Form::from_name(form)?, ns, spread })
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (folding, element_type) = (self.folding.name(), self.element_type.name());
+        let (source, walk) = (self.source.name(), self.walk.name());
+        let nested = if self.nested { " nested" } else { "" };
+        let (innermost, longest) = (self.innermost, self.longest);
+        write!(f, "{folding} {element_type} {source} {walk}{nested} {innermost} {longest}")?;
+        for Time { form, ns, spread } in &self.times {
+            write!(f, " | {} {ns}", form.name())?;
+            if *spread > 1.0 {
+                write!(f, " x{spread}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The least and the most nanoseconds per element: far past any machine.
+const LEAST_NS: f64 = 1e-6;
+const MOST_NS: f64 = 1e9;
+
+/// Returns the greatest start that is not beyond a length.
+fn beginning(starts: &[i64], length: i64) -> Option<i64> {
+    starts.iter().copied().rev().find(|&start| start <= length)
+}
