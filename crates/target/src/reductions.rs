@@ -6,6 +6,7 @@
 //! compiler, so an engine's file has what was measured: for each kind of reduction ([`Reduction`]), the
 //! nanoseconds per element of each form ([`Form`]). `benches/calibrate.py` writes it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::rule::shorten;
 macro_rules! named {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $of:literal])* $variant:ident = $text:literal,)* }) => {
         $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $name {
             $($(#[doc = $of])* $variant,)*
         }
@@ -44,7 +45,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What a reduction computes.
+    /// The operation of a reduction.
     Folding {
         /// A sum.
         Sum = "sum",
@@ -109,10 +110,10 @@ named! {
     }
 }
 
-/// What the time of a reduction depends on.
+/// The properties of a reduction that its time depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// What it computes.
+    /// Its operation.
     pub folding: Folding,
     /// The type of the (first) array.
     pub element_type: ElementType,
@@ -132,13 +133,12 @@ pub struct Reduction {
 
 /// The time of a form.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Time {
-    /// The form.
-    pub form: Form,
+struct Time {
+    form: Form,
     /// Nanoseconds per element, the mean of programs that were drawn.
-    pub ns: f64,
+    ns: f64,
     /// The worst of them beside the mean, as a factor of at least 1.
-    pub spread: f64,
+    spread: f64,
 }
 
 impl Time {
@@ -148,9 +148,9 @@ impl Time {
     }
 }
 
-/// What was measured of one kind of reduction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+/// A kind of reduction: all whose times one cell has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
     folding: Folding,
     element_type: ElementType,
     source: Source,
@@ -160,8 +160,15 @@ pub struct Cell {
     innermost: i64,
     /// The least length of the longest reduced axis: one of [`Reductions::longest`].
     longest: i64,
-    /// The time as it is, and those of forms that are faster.
-    times: Vec<Time>,
+}
+
+/// The measured times of one kind of reduction.
+#[derive(Clone, Debug, PartialEq)]
+struct Cell {
+    /// Nanoseconds per element of the reduction as it is.
+    as_is: f64,
+    /// The times of forms that are faster.
+    others: Vec<Time>,
 }
 
 /// The measured reductions of an engine. Empty if nobody measured any.
@@ -186,63 +193,66 @@ pub struct Reductions {
 /// sum f32 stored mixed-rows nested 2 33 | as-is 0.601 | wide 0.154 x1.43 | columns 0.132 x1.26
 /// ```
 ///
-/// What is reduced, its type, where it comes from, how it is walked, whether dims are nested, the
-/// least length of the innermost axis and of the longest reduced one; then for each form the
-/// nanoseconds per element and the spread.
+/// A line names the operation, the element type, the source and the walk, says whether dims are nested,
+/// and gives the least length of the innermost axis and of the longest reduced one. Then come the forms,
+/// each with its nanoseconds per element and its spread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Cells(Vec<Cell>);
+pub struct Cells {
+    cells: BTreeMap<Kind, Cell>,
+    /// The nanoseconds per element of the fastest kind of each type and source.
+    fastest: BTreeMap<(ElementType, Source), f64>,
+}
 
 impl TryFrom<String> for Cells {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let cell = |(number, line): (usize, &str)| {
-            Cell::parse(line).map_err(|why| format!("line {} of `cells`: {why}", number + 1))
-        };
-        Ok(Self(lines.map(cell).collect::<Result<_, _>>()?))
+        let mut found = Self::default();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let at = |why| format!("line {} of `cells`: {why}", number + 1);
+            let (kind, cell) = Cell::parse(line).map_err(at)?;
+            let fastest =
+                found.fastest.entry((kind.element_type, kind.source)).or_insert(cell.as_is);
+            *fastest = fastest.min(cell.as_is);
+            if found.cells.insert(kind, cell).is_some() {
+                return Err(at("a cell for these reductions stands before".to_owned()));
+            }
+        }
+        Ok(found)
     }
 }
 
 impl From<Cells> for String {
     fn from(cells: Cells) -> Self {
-        cells.0.iter().map(|cell| format!("{cell}\n")).collect()
+        cells.cells.iter().map(|(kind, cell)| format!("{kind}{cell}\n")).collect()
     }
 }
 
 impl Reductions {
     /// Checks whether nothing was measured.
     pub fn is_empty(&self) -> bool {
-        self.cells.0.is_empty()
+        self.cells.cells.is_empty()
     }
 
     /// Returns the cell of a reduction; `None` if nobody measured one like it.
     fn cell(&self, of: &Reduction) -> Option<&Cell> {
-        if self.is_empty() || of.elements < self.least_elements {
+        let &Reduction { folding, element_type, source, walk, nested, .. } = of;
+        if of.elements < self.least_elements {
             return None;
         }
         let innermost = beginning(&self.innermost, of.innermost)?;
         let longest = beginning(&self.longest, of.longest)?;
-        self.cells.0.iter().find(|cell| {
-            (cell.folding, cell.source, cell.walk) == (of.folding, of.source, of.walk)
-                && (cell.nested, cell.element_type) == (of.nested, of.element_type)
-                && (cell.innermost, cell.longest) == (innermost, longest)
-        })
+        let kind = Kind { folding, element_type, source, walk, nested, innermost, longest };
+        self.cells.cells.get(&kind)
     }
 
     /// Returns the nanoseconds per element of a reduction as it is, beyond those of the fastest
     /// measured reduction of the same elements: 0 if nobody measured it.
     pub fn excess(&self, of: &Reduction) -> f64 {
-        let Some(time) = self.cell(of).and_then(Cell::as_is) else { return 0.0 };
-        let alike = self
-            .cells
-            .0
-            .iter()
-            .filter(|cell| (cell.source, cell.element_type) == (of.source, of.element_type));
-        let times = alike.filter_map(Cell::as_is);
-        let least = times.fold(f64::INFINITY, |least, time| least.min(time.ns));
-        (time.ns - least).max(0.0)
+        let fastest = self.cells.fastest.get(&(of.element_type, of.source));
+        let cell = self.cell(of).zip(fastest);
+        cell.map_or(0.0, |(cell, fastest)| cell.as_is - fastest)
     }
 
     /// Returns the fastest form of a reduction among those that `can` be written, with its
@@ -250,11 +260,10 @@ impl Reductions {
     /// program of that form was faster than the reduction as it is.
     pub fn best(&self, of: &Reduction, can: impl Fn(Form) -> bool) -> Option<(Form, [f64; 2])> {
         let cell = self.cell(of)?;
-        let as_is = cell.as_is()?.ns;
-        let pays = |time: &&Time| time.form != Form::AsIs && time.worst() < as_is;
-        let others = cell.times.iter().filter(pays).filter(|time| can(time.form));
-        let best = others.min_by(|a, b| a.worst().total_cmp(&b.worst()))?;
-        Some((best.form, [best.ns, as_is]))
+        let faster = cell.others.iter().filter(|time| time.worst() < cell.as_is);
+        let written = faster.filter(|time| can(time.form));
+        let best = written.min_by(|a, b| a.worst().total_cmp(&b.worst()))?;
+        Some((best.form, [best.ns, cell.as_is]))
     }
 
     /// Returns what is wrong with the table, as the end of a sentence.
@@ -271,34 +280,42 @@ impl Reductions {
                 return Some(format!("has `{name}` that are not increasing from 1 or more"));
             }
         }
-        self.cells.0.iter().enumerate().find_map(|(at, cell)| {
-            let is_again = self.cells.0[..at].iter().any(|other| other.key() == cell.key());
-            let is_between =
-                !self.innermost.contains(&cell.innermost) || !self.longest.contains(&cell.longest);
-            let fault = match (is_again, is_between) {
-                (true, _) => "stands there twice",
-                (_, true) => "begins at lengths that `innermost` and `longest` do not list",
-                _ => return None,
-            };
-            Some(format!("has a cell that {fault}: {cell}"))
-        })
+        let is_between = |kind: &&Kind| {
+            !self.innermost.contains(&kind.innermost) || !self.longest.contains(&kind.longest)
+        };
+        let between = self.cells.cells.keys().find(is_between)?;
+        Some(format!(
+            "has a cell that begins at lengths that `innermost` and `longest` do not list: {between}"
+        ))
     }
 }
 
 impl Cell {
-    fn as_is(&self) -> Option<Time> {
-        self.times.iter().copied().find(|time| time.form == Form::AsIs)
-    }
-
-    fn key(&self) -> (Folding, ElementType, Source, Walk, bool, i64, i64) {
-        let Self { folding, element_type, source, walk, nested, innermost, longest, .. } = *self;
-        (folding, element_type, source, walk, nested, innermost, longest)
-    }
-
     /// Reads a line of [`Cells`].
-    fn parse(line: &str) -> Result<Self, String> {
+    fn parse(line: &str) -> Result<(Kind, Self), String> {
         let mut parts = line.split('|');
-        let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
+        let kind = Kind::parse(parts.next().unwrap_or_default())?;
+        let (mut as_is, mut others) = (None, Vec::new());
+        for part in parts {
+            let time = Time::parse(part)?;
+            let is_again = match time.form {
+                Form::AsIs => as_is.replace(time.ns).is_some(),
+                _ => others.iter().any(|other: &Time| other.form == time.form),
+            };
+            if is_again {
+                return Err("has two times for one form".into());
+            }
+            others.extend((time.form != Form::AsIs).then_some(time));
+        }
+        let as_is = as_is.ok_or("has no time for the form `as-is`")?;
+        Ok((kind, Self { as_is, others }))
+    }
+}
+
+impl Kind {
+    /// Reads the part of a line before the first `|`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
         let (nested, words) = match words.as_slice() {
             [a, b, c, d, "nested", e, f] => (true, [*a, *b, *c, *d, *e, *f]),
             [a, b, c, d, e, f] => (false, [*a, *b, *c, *d, *e, *f]),
@@ -307,7 +324,7 @@ impl Cell {
         let [folding, element_type, source, walk, innermost, longest] = words;
         let length =
             |word: &str| word.parse().map_err(|_| format!("`{}` is no length", shorten(word)));
-        let cell = Self {
+        Ok(Self {
             folding: Folding::from_name(folding)?,
             element_type: ElementType::from_name(element_type)
                 .ok_or_else(|| format!("`{}` is no element type", shorten(element_type)))?,
@@ -316,17 +333,7 @@ impl Cell {
             nested,
             innermost: length(innermost)?,
             longest: length(longest)?,
-            times: parts.map(Time::parse).collect::<Result<_, _>>()?,
-        };
-        let is_again =
-            |at: usize| cell.times[..at].iter().any(|one| one.form == cell.times[at].form);
-        if cell.as_is().is_none() {
-            Err("has no time for the form `as-is`".into())
-        } else if (0..cell.times.len()).any(is_again) {
-            Err("has two times for one form".into())
-        } else {
-            Ok(cell)
-        }
+        })
     }
 }
 
@@ -350,18 +357,21 @@ impl Time {
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (folding, element_type) = (self.folding.name(), self.element_type.name());
         let (source, walk) = (self.source.name(), self.walk.name());
         let nested = if self.nested { " nested" } else { "" };
         let (innermost, longest) = (self.innermost, self.longest);
-        write!(f, "{folding} {element_type} {source} {walk}{nested} {innermost} {longest}")?;
-        for Time { form, ns, spread } in &self.times {
-            write!(f, " | {} {ns}", form.name())?;
-            if *spread > 1.0 {
-                write!(f, " x{spread}")?;
-            }
+        write!(f, "{folding} {element_type} {source} {walk}{nested} {innermost} {longest}")
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " | {} {}", Form::AsIs.name(), self.as_is)?;
+        for Time { form, ns, spread } in &self.others {
+            write!(f, " | {} {ns} x{spread}", form.name())?;
         }
         Ok(())
     }

@@ -132,12 +132,12 @@ fn errors_of_cells_say_what_and_where() {
     let cell = "sum f32 stored rows 2 2 | as-is 1";
     assert_eq!(
         of(&format!("{cell}\n{cell}")),
-        format!("has a cell that stands there twice: {cell}")
+        "is no table of reductions: line 2 of `cells`: a cell for these reductions stands before"
     );
     assert_eq!(
         of("sum f32 stored rows 3 2 | as-is 1"),
         "has a cell that begins at lengths that `innermost` and `longest` do not list: \
-         sum f32 stored rows 3 2 | as-is 1"
+         sum f32 stored rows 3 2"
     );
 }
 

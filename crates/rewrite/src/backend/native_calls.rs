@@ -22,8 +22,9 @@
 //! array, which is not stored any more, nor the sum in `f32`. Both sides add in `f32` and round
 //! once, so only the order of the sum changes.
 //!
-//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `reduce-form` says. The greatest of several zeros is any of them. A maximum is NaN if an element is, and the
-//! place of the maximum then is that of the first NaN.
+//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `reduce-form` says.
+//! The greatest of several zeros is any of them. A maximum is NaN if an element is, and the place of the
+//! maximum then is that of the first NaN.
 
 mod price;
 mod program_price;

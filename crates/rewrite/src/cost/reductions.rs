@@ -1,4 +1,4 @@
-//! What reductions take beyond the work of vectors, as the target's table of measured forms says.
+//! The cost of reductions beyond the work of vectors, from the target's table of measured forms.
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::{Monoid, Reducer};
@@ -6,17 +6,16 @@ use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode};
 use tilewright_target::reductions::{Folding, Reduction, Source, Walk};
 
 use super::{CostModel, Operand, as_f64};
-use crate::analysis::axes::{Axes, axes_of, elements};
+use crate::analysis::axes::{axes_of, elements};
 
-/// Returns the axes of a reduction of `dims` of a (first) array, and what its time depends on.
-/// `is_computed` says whether its elements are computed where they are reduced. `None` if the
-/// array is not row-major, or no dim is reduced.
+/// Describes a reduction of `dims` of a (first) array. `is_computed` says whether its elements are
+/// computed where they are reduced. `None` if the array is not row-major, or no dim is reduced.
 pub fn reduction(
     reducer: &Reducer,
     array: &ArrayShape,
     dims: &[i64],
     is_computed: bool,
-) -> Option<(Axes, Reduction)> {
+) -> Option<Reduction> {
     let axes = axes_of(array, dims)?;
     let innermost = *axes.last()?;
     let reduced = || axes.iter().filter(|axis| axis.reduced);
@@ -28,7 +27,7 @@ pub fn reduction(
         (_, true) => Walk::MixedRows,
         (_, false) => Walk::MixedColumns,
     };
-    let found = Reduction {
+    Some(Reduction {
         folding: folding(reducer),
         // Signs make no difference.
         element_type: match array.element_type {
@@ -41,8 +40,7 @@ pub fn reduction(
         innermost: innermost.len,
         longest: reduced().map(|axis| axis.len).max()?,
         elements: elements(&axes),
-    };
-    Some((axes, found))
+    })
 }
 
 /// Checks whether neighbouring dims are reduced.
@@ -78,7 +76,7 @@ impl CostModel<'_> {
             let reducer = Reducer::of(module, attrs.to_apply)?;
             reduction(&reducer, array, &attrs.dimensions, first.fused)
         };
-        let Some((_, found)) = found() else { return 0.0 };
+        let Some(found) = found() else { return 0.0 };
         let elements = as_f64(found.elements.unsigned_abs());
         elements * table.excess(&found) * self.target.cycles_per_ns
     }

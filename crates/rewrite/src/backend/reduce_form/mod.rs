@@ -29,9 +29,11 @@
 //! they are computed.
 //!
 //! Preconditions: what is reduced is computed by elementwise ops and broadcasts from arrays in memory:
-//! nobody measured arrays that are transposed, sliced or gathered where they are read; a reducer as for [`crate::reshape_motion::reduce_through_reshape`]; no devices
-//! that hold parts of arrays; an extremum of floats prefers NaN. Sums are regrouped into shorter
-//! chains, or accumulated in f32 (bounded); extrema, truth values and integers keep every bit.
+//! nobody measured arrays that are transposed, sliced or gathered where they are read; a reducer as for
+//! [`crate::reshape_motion::reduce_through_reshape`]; no devices that hold parts of arrays; an extremum of
+//! floats prefers NaN. Sums are regrouped into shorter chains, or accumulated in f32 (bounded; the only form
+//! of sums of 16-bit floats, whose partial sums other forms would round); extrema, truth values and integers
+//! keep every bit.
 
 mod build;
 mod forms;
@@ -129,11 +131,13 @@ fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(For
     let first = *reduced_arrays(module, reduce.id).first()?;
     let array = module.array_shape(first)?;
     let is_computed = cx.model().is_fused(module, first);
-    reads_memory(module, cx.model(), reduced_arrays(module, reduce.id)).then_some(())?;
-    let (_, found) = reduction(&reduce.reducer, array, reduce.dims(module), is_computed)?;
+    let found = reduction(&reduce.reducer, array, reduce.dims(module), is_computed)?;
     // The reduce's own computation is enough to see whether there is a form.
+    let arrays = reduced_arrays(module, reduce.id);
     let can = |form| {
-        plan(module, reduce, form, None, cx).is_some_and(|patch| cx.is_worthwhile(module, &patch))
+        reads_memory(module, cx.model(), arrays)
+            && plan(module, reduce, form, None, cx)
+                .is_some_and(|patch| cx.is_worthwhile(module, &patch))
     };
     let (form, ns) = cx.target.reductions.best(&found, can)?;
     #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
@@ -159,7 +163,6 @@ fn plan(
 ) -> Option<Patch> {
     let Op::Reduce(attrs) = module.op(reduce.id) else { return None };
     let narrow = reduce.reducer.monoid().filter(|&by| adds_narrow(by));
-    // Steps would round each partial sum to 16 bits.
     if narrow.is_some() != (form == Form::InF32) {
         return None;
     }
