@@ -188,8 +188,7 @@ impl Copies {
         let cone = cone(module, value, target, fused)?;
         let copied = cone.iter().map(|part| part.id);
         let beside = beside(module, &cone, &by, fused);
-        let is_narrow = beside.iter().any(|&id| library::computes_narrow(module, id));
-        if !by.iter().all(|one| library::is_reduced(module, one.reduction, is_narrow))
+        if !by.iter().all(|one| library::is_reduced(module, one.reduction))
             || !copied.clone().all(|id| library::is_computed(module, id))
             || by
                 .iter()

@@ -114,10 +114,8 @@ impl<'m> Judge<'m> {
     /// # Errors
     /// Returns an error if it cannot be run.
     pub fn new(original: &'m Verified, inputs: Vec<Literal>) -> Result<Self, String> {
-        let watch = NonFinite {
-            module: original,
-            seen: AtomicBool::new(inputs.iter().any(is_near_overflow)),
-        };
+        let seen = AtomicBool::new(inputs.iter().any(is_near_overflow));
+        let watch = Watch { module: original, is: is_near_overflow, seen };
         let run = Evaluation::new(original).observer(&watch).run(&[&inputs[..]]);
         let result = run.map_err(|error| error.to_string())?.pop().ok_or("no device")?.output;
         let overflows = watch.seen.load(Ordering::Relaxed);
@@ -192,9 +190,20 @@ impl<'m> Judge<'m> {
             }
         }
         match found {
+            Some(Blame::Error { .. }) if wrong >= ENOUGH && self.loses_terms(rewritten) => {
+                Verdict::Unjudged("a term that the rewrite sums lies below the smallest normal number")
+            }
             Some(blame) if wrong >= ENOUGH => Verdict::Blamed(blame),
             _ => Verdict::Fine,
         }
+    }
+
+    /// Whether a rewrite computes terms below the smallest normal number, of which the contract states
+    /// nothing.
+    fn loses_terms(&self, rewritten: &Verified) -> bool {
+        let watch = Watch { module: rewritten, is: has_subnormals, seen: AtomicBool::new(false) };
+        let run = Evaluation::new(rewritten).observer(&watch).run(&[&self.runs[0].inputs[..]]);
+        run.is_ok() && watch.seen.into_inner()
     }
 
     /// Runs the program on inputs next to the given ones, once.
@@ -290,19 +299,19 @@ fn noisy(module: &Verified, inputs: &[Literal], seed: u64) -> Result<Literal, St
     Ok(run.pop().ok_or("no device")?.output)
 }
 
-/// Sees whether an instruction computes an infinity or a NaN, or comes near. Constants may
-/// be infinite.
-struct NonFinite<'m> {
+/// Sees whether an instruction computes such a value. Constants may be so.
+struct Watch<'m> {
     module: &'m Module,
+    is: fn(&Literal) -> bool,
     seen: AtomicBool,
 }
 
-impl Observer for NonFinite<'_> {
+impl Observer for Watch<'_> {
     fn evaluated(&self, seen: &Seen<'_>) {
         if self.seen.load(Ordering::Relaxed) || is_constant(self.module, seen.id()) {
             return;
         }
-        if seen.literal().is_some_and(|value| is_near_overflow(&value)) {
+        if seen.literal().is_some_and(|value| (self.is)(&value)) {
             self.seen.store(true, Ordering::Relaxed);
         }
     }
@@ -327,6 +336,18 @@ fn is_near_overflow(value: &Literal) -> bool {
         let most = largest(leaf.element);
         let terms = u32::try_from(leaf.numbers.len()).map_or(f64::INFINITY, f64::from);
         leaf.numbers.iter().any(|x| x.is_nan() || x.abs() > most / terms.max(1.0))
+    })
+}
+
+/// Checks whether an element lies between zero and the smallest normal number, where it has fewer digits.
+fn has_subnormals(value: &Literal) -> bool {
+    leaves(value).iter().any(|leaf| {
+        let least = match leaf.element {
+            ElementType::F16 => 2f64.powi(-14),
+            ElementType::BF16 | ElementType::F32 => f64::from(f32::MIN_POSITIVE),
+            _ => return false,
+        };
+        leaf.numbers.iter().any(|&x| x != 0.0 && x.abs() < least)
     })
 }
 

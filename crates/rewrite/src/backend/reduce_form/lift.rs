@@ -1,7 +1,7 @@
 //! Computes a value in other dims: reshapes what it is computed from, not the value.
 
 use smallvec::SmallVec;
-use tilewright_ir::{InstId, Module, Op, Opcode, Patch, Shape, Value};
+use tilewright_ir::{ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
 
 use crate::analysis::digits::Digits;
 use crate::analysis::reduce::{reshape_op, shape_like};
@@ -32,8 +32,8 @@ impl<'a> Lift<'a> {
         Self { module, model, before, dims, known: SmallVec::new() }
     }
 
-    /// Plans the value in other dims. `None` if it is computed by more than [`MOST_OPS`] ops, or by
-    /// one that is neither elementwise nor repeats values along whole dims.
+    /// Plans the value in other dims. `None` if it is computed by more than [`MOST_OPS`] ops, by one
+    /// that is neither elementwise nor repeats values along whole dims, or in narrow floats.
     pub(super) fn value(&mut self, id: InstId, patch: &mut Patch) -> Option<Value> {
         if let Some(&(_, known)) = self.known.iter().find(|&&(known, _)| known == id) {
             return Some(known);
@@ -64,7 +64,10 @@ impl<'a> Lift<'a> {
                 repeats_as_it_is(module, id, &digits)
                     .then(|| repeated_through(module, id, &digits, patch))?
             }
-            _ if op.opcode().is_elementwise() && op.opcode() != Opcode::Constant => {
+            _ if op.opcode().is_elementwise()
+                && op.opcode() != Opcode::Constant
+                && !rounds_narrowly(array.element_type) =>
+            {
                 let lift = |&operand: &InstId| {
                     let is_scalar = module.array_shape(operand)?.rank() == 0;
                     if is_scalar { Some(Value::Old(operand)) } else { self.value(operand, patch) }
@@ -75,6 +78,13 @@ impl<'a> Lift<'a> {
             _ => None,
         }
     }
+}
+
+/// Checks whether ops round to floats narrower than 32 bits. XLA takes such roundings away where it can
+/// (`xla_allow_excess_precision`), in one copy of a value and not in another: a maximum of the copy might
+/// then equal no element of the value.
+fn rounds_narrowly(element_type: ElementType) -> bool {
+    element_type.is_float() && element_type.bits() < 32
 }
 
 /// Checks whether the operand of a broadcast need not be made larger to be broadcast in other dims.

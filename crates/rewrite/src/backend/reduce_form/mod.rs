@@ -28,8 +28,9 @@
 //! first of several NaNs by their indices. Values of 16 bits are compared in f32, and rounded first if
 //! they are computed.
 //!
-//! Preconditions: what is reduced is computed by elementwise ops and broadcasts from arrays in memory:
-//! nobody measured arrays that are transposed, sliced or gathered where they are read; a reducer as for
+//! Preconditions: what is reduced is computed for this reduction alone, by elementwise ops and broadcasts
+//! from arrays in memory (nobody measured arrays that are transposed, sliced or gathered where they are
+//! read); a reducer as for
 //! [`crate::reshape_motion::reduce_through_reshape`]; no devices that hold parts of arrays; an extremum of
 //! floats prefers NaN. Sums are regrouped into shorter chains, or accumulated in f32 (bounded; the only form
 //! of sums of 16-bit floats, whose partial sums other forms would round); extrema, truth values and integers
@@ -133,9 +134,8 @@ fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(For
     let is_computed = cx.model().is_fused(module, first);
     let found = reduction(&reduce.reducer, array, reduce.dims(module), is_computed)?;
     // The reduce's own computation is enough to see whether there is a form.
-    let arrays = reduced_arrays(module, reduce.id);
     let can = |form| {
-        reads_memory(module, cx.model(), arrays)
+        (form == Form::InF32 || is_for_alone(module, cx.model(), reduce.id))
             && plan(module, reduce, form, None, cx)
                 .is_some_and(|patch| cx.is_worthwhile(module, &patch))
     };
@@ -188,27 +188,18 @@ fn plan(
 /// The most instructions that are visited to see from what arrays are computed.
 const MOST_VISITED: usize = 64;
 
-/// Checks whether arrays, or those that they are computed from, lie in memory whoever reads them: none
-/// is moved, which an engine may do where it is read.
-fn reads_memory(module: &Module, model: CostModel<'_>, arrays: &[InstId]) -> bool {
-    let mut next = arrays.to_vec();
+/// Checks whether arrays can be computed in other dims for a reduce. What they are computed from lies in
+/// memory: none of it is moved, which an engine may do where it is read. And nothing else uses what is
+/// computed, since a copy may differ in the last place: XLA contracts, vectorises and rounds in each kernel
+/// as it likes, so that a maximum of the copy might equal no element of the value.
+fn is_for_alone(module: &Module, model: CostModel<'_>, reduce: InstId) -> bool {
+    let mut next = reduced_arrays(module, reduce).to_vec();
     let mut visited: FxHashSet<InstId> = FxHashSet::default();
     while let Some(id) = next.pop() {
         if !visited.insert(id) {
             continue;
         }
-        let is_moved = matches!(
-            module.opcode(id),
-            Opcode::Transpose
-                | Opcode::Copy
-                | Opcode::Slice
-                | Opcode::DynamicSlice
-                | Opcode::Reverse
-                | Opcode::Pad
-                | Opcode::Concatenate
-                | Opcode::Gather
-        );
-        if is_moved || visited.len() > MOST_VISITED {
+        if moves_elements(module.opcode(id)) || visited.len() > MOST_VISITED {
             return false;
         }
         let is_alias = matches!(module.opcode(id), Opcode::Reshape | Opcode::Bitcast);
@@ -216,7 +207,33 @@ fn reads_memory(module: &Module, model: CostModel<'_>, arrays: &[InstId]) -> boo
             next.extend_from_slice(module.operands(id));
         }
     }
-    true
+    let is_shared = |&id: &InstId| {
+        let opcode = module.opcode(id);
+        let is_copied = opcode.is_elementwise() && opcode != Opcode::Constant;
+        let is_here = |user: InstId| {
+            user == reduce || visited.contains(&user) && model.is_fused(module, user)
+        };
+        let uses = || module.uses(id).filter(|one| module.is_live(one.user));
+        is_copied
+            && model.is_fused(module, id)
+            && (module.is_root(id) || !uses().all(|one| is_here(one.user)))
+    };
+    !visited.iter().any(is_shared)
+}
+
+/// Checks whether an op puts elements elsewhere.
+fn moves_elements(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Transpose
+            | Opcode::Copy
+            | Opcode::Slice
+            | Opcode::DynamicSlice
+            | Opcode::Reverse
+            | Opcode::Pad
+            | Opcode::Concatenate
+            | Opcode::Gather
+    )
 }
 
 /// Checks whether a monoid adds floats of 16 bits.

@@ -51,10 +51,11 @@ const LARGE: i64 = 1 << 22;
 const WIDE: i64 = 1 << 15;
 const BEYOND_CACHES: i64 = 1 << 23;
 
-/// Checks whether the library computes a reduction: a sum or an extremum of one array of floats
-/// (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`). What is computed in `bf16` must
-/// be for a sum: copies for extrema take 1.1 to 1.2 times as long.
-pub(super) fn is_reduced(module: &Module, reduction: InstId, computes_narrow: bool) -> bool {
+/// Checks whether the library computes a reduction, which is a sum of one array of floats
+/// (`IsReduceLikeOpSupportedByYnn` in `xla/backends/cpu/ynn_support.cc`). Extrema keep the value that others
+/// read: XLA contracts and vectorises in each kernel as it likes, so that a maximum of a copy might equal no
+/// element of the value.
+pub(super) fn is_reduced(module: &Module, reduction: InstId) -> bool {
     let by = match module.op(reduction) {
         Op::Reduce(attrs) => attrs.to_apply,
         Op::ReduceWindow(attrs) => attrs.to_apply,
@@ -62,8 +63,7 @@ pub(super) fn is_reduced(module: &Module, reduction: InstId, computes_narrow: bo
     };
     let monoid = Reducer::of(module, by).and_then(|reducer| reducer.monoid());
     monoid.is_some_and(|Monoid { opcode, element_type }| {
-        let is_extremum = matches!(opcode, Opcode::Maximum | Opcode::Minimum);
-        is_known(element_type) && (opcode == Opcode::Add || is_extremum && !computes_narrow)
+        opcode == Opcode::Add && is_known(element_type)
     })
 }
 
