@@ -10,7 +10,8 @@ array is walked, how long the innermost axis and the longest reduced one are. N 
 kind are timed on XLA:CPU as they are; where that is slower than a fast reduction of as many elements,
 each form that the pass `reduce-form` can give them is timed in turn with the original. The time of a
 form is the geometric mean of its programs, its spread the worst of them beside that mean, relative to
-the original. The file then has the version of jaxlib, the CPU and the date.
+the original. The file then has the version of jaxlib, the CPU and the date. Of values that others
+read, too, more programs are drawn (`copies.py`), and their mean decides.
 
 `--refine` draws N more programs of each kind that has a faster form, and corrects its times: three
 programs do not show all that a kind can be. `check_forms.py` then checks the table's choices.
@@ -38,12 +39,18 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
+from copies import FEWEST_COPIES, LARGE, MOST_OF_TIME, PARTS, Shared, drawn_copies
 from reductions import FOLDINGS, INNERMOST, LONGEST, Drawn, drawn, fits, programs_of, values
 
 import tool
 import xla
 
 FORMS = ("in-f32", "merged", "folds", "windows", "wide", "columns")
+# The pass that writes a form.
+PASSES = {form: "reduce-form" for form in FORMS} | {"copied": "rematerialize", "kernel": "native-calls"}
+# The nanoseconds of a call of a kernel on a few elements.
+KERNEL_CALL_NS = 8000
+Program = Drawn | Shared
 # The least spread: two runs of one program differ by so much.
 NOISE = 1.2
 # A form must be faster than the reduction as it is by so much more than its spread.
@@ -61,22 +68,25 @@ def table(cells: Sequence[str], measured: str) -> str:
         "[reductions]\n"
         f'measured = "{measured}"\n'
         f"least_elements = {1 << 15}\n"
+        f"large_elements = {LARGE}\n"
+        f"kernel_call_ns = {KERNEL_CALL_NS}\n"
         f"innermost = [{', '.join(map(str, INNERMOST))}]\n"
         f"longest = [{', '.join(map(str, LONGEST))}]\n"
         f"cells = '''\n{rows}'''\n"
     )
 
 
-def forced(text: str, cell: str, form: str, folder: Path) -> str | None:
+def forced(program: Program, form: str, folder: Path) -> str | None:
     """The program in a form; `None` if it has no such form."""
     folder.mkdir(exist_ok=True)
     target, source, out = folder / "target.toml", folder / "in.hlo", folder / "out.hlo"
-    target.write_text('base = "cpu"\n' + table([f"{cell} | as-is 1000 | {form} 1"], "forced"))
-    source.write_text(text)
-    passes = ("--target", target, "--passes", "reduce-form,dce")
-    tool.tilewright("opt", source, *passes, "-o", out)
+    cells = [f"{cell} | as-is 1000 | {form} 1" for cell in program.cells]
+    target.write_text('base = "cpu"\n' + table(cells, "forced"))
+    source.write_text(program.text)
+    tool.tilewright("opt", source, "--target", target, "--passes", f"{PASSES[form]},dce", "-o", out)
     changed = out.read_text()
-    return changed if changed.count("\n") > text.count("\n") + 1 else None
+    is_changed = " custom-call(" in changed or changed.count("\n") > program.text.count("\n") + 1
+    return changed if is_changed else None
 
 
 def least(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
@@ -94,20 +104,20 @@ def least(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
     return best
 
 
-def compiled(program: Drawn, text: str) -> Callable[[], object]:
+def compiled(program: Program, text: str) -> Callable[[], object]:
     """What runs a module."""
     executable = xla.compile_text(text)
     placed = executable.place(values(executable, program.folding))
     return lambda: executable.launch(placed)
 
 
-def timed(program: Drawn, forms: Sequence[str], folder: Path, seconds: float = 0.004) -> dict[str, float]:
+def timed(program: Program, forms: Sequence[str], folder: Path, seconds: float = 0.004) -> dict[str, float]:
     """The nanoseconds per element of a program as it is and in each form that it has."""
 
     def made(form: str) -> tuple[str, Callable[[], object]] | None:
         changed: str | None = program.text
         if form != "as-is":
-            changed = forced(program.text, program.cell, form, folder / form)
+            changed = forced(program, form, folder / form)
         return None if changed is None else (form, compiled(program, changed))
 
     runs = dict(one for one in COMPILERS.map(made, ("as-is", *forms)) if one)
@@ -116,7 +126,7 @@ def timed(program: Drawn, forms: Sequence[str], folder: Path, seconds: float = 0
     return {form: one * 1e9 / elements for form, one in zip(runs, times)}
 
 
-def all_timed(programs: Sequence[Drawn]) -> list[dict[str, float]]:
+def all_timed(programs: Sequence[Program]) -> list[dict[str, float]]:
     """The nanoseconds per element of each program as it is."""
     runs = list(COMPILERS.map(lambda program: compiled(program, program.text), programs))
     sizes = [math.prod(program.shape.dims) for program in programs]
@@ -127,13 +137,26 @@ def form_times(drawn_times: Sequence[dict[str, float]]) -> dict[str, tuple[float
     """The mean and the spread of each form that at least two programs have, or the only one."""
     least = min(2, len(drawn_times))
     found = {"as-is": (statistics.geometric_mean(times["as-is"] for times in drawn_times), 1.0)}
-    for form in FORMS:
+    for form in PASSES:
         have = [times for times in drawn_times if form in times]
         if len(have) >= least:
             ratios = [times[form] / times["as-is"] for times in have]
             mean = statistics.geometric_mean(ratios)
             found[form] = mean * found["as-is"][0], max(max(ratios) / mean, NOISE)
     return found
+
+
+def register_kernels() -> bool:
+    """Makes the kernels known to JAX. Returns whether `tilewright` is installed."""
+    try:
+        from tilewright import _core
+    except ImportError:
+        return False
+    header = Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
+    minor = int(re.search(r"#define XLA_FFI_API_MINOR (\d+)", header.read_text())[1])
+    for target, handler in _core.ffi_targets(minor):
+        jax.ffi.register_ffi_target(target, handler, platform="cpu", api_version=1)
+    return True
 
 
 def engine() -> str:
@@ -152,6 +175,7 @@ def calibrate(draws: int, only: str) -> Iterator[str]:
     """The cells of the table."""
     draw = random.Random(11)
     kinds = drawn(draws, draw)
+    kernels = ("kernel",) if register_kernels() else ()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         for folding, element_type in FOLDINGS:
@@ -167,9 +191,26 @@ def calibrate(draws: int, only: str) -> Iterator[str]:
                 fast = min(min(times["as-is"] for times in found) for found in as_is.values())
                 for key, programs in taken.items():
                     times = as_is[key]
-                    if max(one["as-is"] for one in times) > SLOW * fast:
-                        times = [timed(program, FORMS, folder) for program in programs]
+                    is_slow = max(one["as-is"] for one in times) > SLOW * fast
+                    forms = (*(FORMS if is_slow else ()), *(kernels if source == "stored" else ()))
+                    if forms:
+                        times = [timed(program, forms, folder) for program in programs]
                     yield line_of(programs[0].cell, form_times(times))
+        for part in PARTS:
+            if only in f"sum f32 {part}":
+                for cell, programs in drawn_copies(part, draw).items():
+                    times = [timed(program, ("copied",), folder) for program in programs]
+                    yield copies_line(cell, [one for one in times if "copied" in one])
+
+
+def copies_line(cell: str, times: Sequence[dict[str, float]]) -> str:
+    """The line of a cell of shared values. Programs differ much, and copies help each other in a module:
+    the mean decides."""
+    if len(times) < FEWEST_COPIES:
+        return f"{cell} | as-is 1"
+    as_is = statistics.geometric_mean(one["as-is"] for one in times)
+    mean = statistics.mean(one["copied"] / one["as-is"] for one in times)
+    return f"{cell} | as-is {as_is:.3g}" + (f" | copied {mean * as_is:.3g}" if mean < MOST_OF_TIME else "")
 
 
 def line_of(cell: str, times: dict[str, tuple[float, float]]) -> str:
@@ -191,26 +232,33 @@ def kept(lines: Sequence[str]) -> list[str]:
     def says_more(line: str) -> bool:
         _, element_type, source, *_ = line.split()
         as_is, *forms = line.split(" | as-is ")[1].split(" | ")
-        return bool(forms) or float(as_is) > SLOW * fast[element_type, source]
+        is_slow = float(as_is) > SLOW * fast[element_type, source]
+        return bool(forms) or is_slow and source not in PARTS
 
     return [line for line in lines if says_more(line)]
 
 
-def refined(text: str, draws: int, seed: int) -> Iterator[str]:
+def cells_of(text: str) -> list[str]:
+    """The lines of a file's table."""
+    found = re.search(r"cells = '''\n(.*)'''", text, re.DOTALL)
+    return found[1].splitlines() if found else []
+
+
+def refined(text: str, draws: int, only: str, seed: int) -> Iterator[str]:
     """The cells of a table, with more programs of each kind that has a faster form."""
     draw = random.Random(seed)
+    register_kernels()
     kinds = drawn(draws, draw)
     with tempfile.TemporaryDirectory() as made:
-        for line in re.search(r"cells = '''\n(.*)'''", text, re.DOTALL)[1].splitlines():
+        for line in cells_of(text):
             cell, *parts = line.split(" | ")
             before = {
                 form: (float(ns), float(spread[0][1:]) if spread else 1.0)
                 for form, ns, *spread in (part.split() for part in parts)
             }
-            folding, element_type, source, walk, *rest = cell.split()
-            nested, (innermost, longest) = rest[0] == "nested", map(int, rest[-2:])
-            found = kinds.get((walk, nested, innermost, longest))
-            if found is None or len(before) == 1:
+            folding, element_type, source, walk, *words, innermost, longest = cell.split()
+            found = kinds.get((walk, "nested" in words, int(innermost), int(longest)))
+            if found is None or len(before) == 1 or source in PARTS or only not in cell:
                 yield line
                 continue
             programs = programs_of(folding, element_type, source, found, draw)
@@ -249,8 +297,9 @@ def main() -> None:
     file = options.refine or options.engine
     if file is None:
         parser.error("name a file by --engine or --refine")
+    text = file.read_text()
     made = (
-        refined(file.read_text(), options.draws, options.seed)
+        refined(text, options.draws, options.only, options.seed)
         if options.refine
         else calibrate(options.draws, options.only)
     )
@@ -258,8 +307,12 @@ def main() -> None:
     for cell in made:
         print(cell, flush=True)
         cells.append(cell)
-    text = file.read_text().split("[reductions]")[0].rstrip("\n")
-    file.write_text(f"{text}\n\n{table(kept(cells), engine())}")
+    if options.only:
+        measured = {cell.split(" | ")[0] for cell in cells}
+        others = (line for line in cells_of(text) if options.only not in line)
+        cells.extend(line for line in others if line.split(" | ")[0] not in measured)
+    head = text.split("[reductions]")[0].rstrip("\n")
+    file.write_text(f"{head}\n\n{table(kept(cells), engine())}")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def choice(program: Drawn, file: Path, folder: Path) -> str:
     source.write_text(program.text)
     tool.tilewright("opt", source, "--target", file, "--passes", "reduce-form,dce", "-o", out)
     changed = out.read_text()
-    alike = (form for form in FORMS if forced(program.text, program.cell, form, folder / form) == changed)
+    alike = (form for form in FORMS if forced(program, form, folder / form) == changed)
     return next(alike, "as-is")
 
 

@@ -4,7 +4,7 @@
 
 A row is an array, axes, a type and a fold, then the least times in microseconds of `jax.jit`, of
 `tilewright.jit` without kernels, and of the custom call, run in turn, and how many times as fast as
-both the call is. `crates/rewrite/src/backend/native_calls/price.rs` has these.
+both the call is.
 """
 
 import itertools

@@ -7,8 +7,8 @@
 
 For every program of the suite, the original text and the text that `tilewright
 opt` writes are compiled, warmed up, and run in turn, each going first every
-other time.  The table has the medians and their ratio; more than 1 means that
-the rewritten program is faster.  The last lines have the geometric mean of all
+other time.  The table has the medians and their ratio, and the ratio of the target's model;
+more than 1 means that the rewritten program is faster.  The last lines have the geometric mean of all
 ratios, and of those of programs that were changed.
 
 `real` are the files in fixtures/real, `foreign` models of others with their training
@@ -56,6 +56,8 @@ class Row:
     rewritten: float
     unchanged: bool
     error: float
+    # How many times as fast the rewritten program is by the target's model.
+    modelled: float
 
     @property
     def ratio(self) -> float:
@@ -67,24 +69,36 @@ class Row:
         note = "unchanged" if self.unchanged else ""
         return (
             f"| {self.name} | {self.original * 1e3:.2f} | {self.rewritten * 1e3:.2f}"
-            f" | {self.ratio:.2f} | {self.error:.0e} | {note} |"
+            f" | {self.ratio:.2f} | {self.modelled:.2f} | {self.error:.0e} | {note} |"
         )
 
 
 HEADER = """\
-| program | original ms | rewritten ms | ratio | difference | note |
-|---|---:|---:|---:|---:|---|"""
+| program | original ms | rewritten ms | ratio | modelled | difference | note |
+|---|---:|---:|---:|---:|---:|---|"""
+# A model is right if it is so near to what was measured, as a factor.
+NEAR = 1.25
 
 
 def rewrite(text: str, target: str, folder: Path, *more: str) -> tuple[str, bool]:
     """The rewritten text, and whether it is byte for byte the converted one; `opt`
     gets more options."""
+    changed, unchanged, _ = rewrite_and_weigh(text, target, folder, *more)
+    return changed, unchanged
+
+
+def rewrite_and_weigh(
+    text: str, target: str, folder: Path, *more: str
+) -> tuple[str, bool, float]:
+    """As `rewrite`, and how many times as fast it is by the target's model."""
     path, rewritten, converted = (folder / name for name in ("in.hlo", "opt.hlo", "same.hlo"))
     path.write_text(text)
-    tool.tilewright("opt", path, "--target", target, "-o", rewritten, *more)
+    done = tool.run("opt", path, "--target", target, "--json", "-o", rewritten, *more)
+    report = json.loads(done.stderr)
     tool.tilewright("convert", path, "-o", converted)
     unchanged = rewritten.read_bytes() == converted.read_bytes()
-    return rewritten.read_text(), unchanged
+    modelled = report["before"]["cycles"] / max(report["after"]["cycles"], 1)
+    return rewritten.read_text(), unchanged, modelled
 
 
 def random_inputs(executable: xla.Executable) -> list[jax.Array]:
@@ -134,10 +148,10 @@ def largest_error(first: xla.Executable, second: xla.Executable) -> float:
 def measure(name: str, text: str, target: str, rounds: int, *more: str) -> Row:
     """Rewrites, compiles and times one program."""
     with tempfile.TemporaryDirectory() as folder:
-        changed, unchanged = rewrite(text, target, Path(folder), *more)
+        changed, unchanged, modelled = rewrite_and_weigh(text, target, Path(folder), *more)
     original, rewritten = xla.compile_text(text), xla.compile_text(changed)
     before, after = interleaved(original, rewritten, rounds)
-    return Row(name, before, after, unchanged, largest_error(original, rewritten))
+    return Row(name, before, after, unchanged, largest_error(original, rewritten), modelled)
 
 
 def real() -> Iterator[tuple[str, str]]:
@@ -179,8 +193,14 @@ def summary(rows: Sequence[Row]) -> str:
         lines += [
             f"{len(changed)} of them rewritten: {geometric_mean(changed):.2f}",
             f"least: {worst.ratio:.2f}, {worst.name}",
+            f"modelled within {NEAR}x of that: {sum(map(is_near, changed))} of {len(changed)}",
         ]
     return "\n".join(lines)
+
+
+def is_near(row: Row) -> bool:
+    """Whether the model is near to what was measured."""
+    return 1 / NEAR <= row.modelled / row.ratio <= NEAR
 
 
 def geometric_mean(rows: Sequence[Row]) -> float:

@@ -24,19 +24,22 @@ SIZES = (
     2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 17, 20, 24, 28, 31, 32, 49, 56, 64, 80, 100, 112, 127, 128, 196,
     224, 256, 320, 384, 512, 768, 1000, 1024, 3000, 4096, 16384, 65536, 262144,
 )
-FEWEST, MOST = 1 << 19, 1 << 22
+FEWEST, MOST, MOST_LARGE = 1 << 19, 1 << 22, 1 << 24
 # Folding, type.
 FOLDINGS = (
     ("sum", "f32"),
     ("sum", "bf16"),
     ("sum", "f16"),
+    ("sum", "f64"),
     ("sum", "s32"),
     ("product", "f32"),
     ("extremum", "f32"),
     ("extremum", "bf16"),
     ("extremum", "s32"),
+    ("extremum", "u8"),
     ("logical", "pred"),
     ("place", "f32"),
+    ("place", "f64"),
     ("place", "bf16"),
     ("place", "s32"),
 )
@@ -93,13 +96,13 @@ def beginning(starts: Sequence[int], length: int) -> int:
     return max(start for start in starts if start <= length)
 
 
-def shapes(draw: random.Random) -> Iterator[Shape]:
+def shapes(draw: random.Random, fewest: int = FEWEST, most: int = MOST) -> Iterator[Shape]:
     """Random shapes."""
     while True:
         rank = draw.choice((2, 2, 3, 3, 4, 5))
         dims = [draw.choice(SIZES) for _ in range(rank)]
         reduced = tuple(draw.random() < 0.5 for _ in dims)
-        if any(reduced) and FEWEST <= math.prod(dims) <= MOST:
+        if any(reduced) and fewest <= math.prod(dims) <= most:
             yield Shape(tuple(dims), reduced)
 
 
@@ -171,6 +174,8 @@ PRODUCERS = {
     "f32": ("square", "affine", "centred", "exp", "bf16"),
     "bf16": ("square", "affine", "centred"),
     "f16": ("square", "affine", "centred"),
+    "f64": ("square", "affine", "centred", "exp"),
+    "u8": ("square", "affine"),
     "s32": ("square", "affine", "s8", "pred"),
     "pred": ("compared",),
 }
@@ -183,7 +188,7 @@ def text_of(folding: str, element_type: str, shape: Shape, producer: str) -> str
     along = listed([dim for dim, reduced in enumerate(shape.reduced) if reduced])
     given, made = produced(t, shape.dims, producer)
     reads = "y" if producer else "x"
-    least = "-2147483648" if t == "s32" else "-inf"
+    least = {"s32": "-2147483648", "u8": "0"}.get(t, "-inf")
     init = INITS.get(folding, least)
     head = "HloModule reduction\n\n"
     body = f"ENTRY main {{\n  x = {given}[{dims}] parameter(0)\n{made}  init = {t}[] constant({init})\n"
@@ -208,7 +213,7 @@ def text_of(folding: str, element_type: str, shape: Shape, producer: str) -> str
     )
 
 
-VALUES = np.random.default_rng(1).standard_normal(MOST, dtype=np.float32)
+VALUES = np.random.default_rng(1).standard_normal(MOST_LARGE, dtype=np.float32)
 
 
 def values(program: xla.Executable, folding: str) -> list[np.ndarray]:
@@ -225,11 +230,13 @@ def values(program: xla.Executable, folding: str) -> list[np.ndarray]:
     return made
 
 
-def cell_of(folding: str, element_type: str, source: str, key: tuple[str, bool, int, int]) -> str:
+def cell_of(
+    folding: str, element_type: str, source: str, key: tuple[str, bool, int, int], *flags: str
+) -> str:
     """The beginning of a cell's line."""
     walk, nested, innermost, longest = key
-    nested_text = " nested" if nested else ""
-    return f"{folding} {element_type} {source} {walk}{nested_text} {innermost} {longest}"
+    words = " ".join(filter(None, (walk, "nested" * nested, *flags)))
+    return f"{folding} {element_type} {source} {words} {innermost} {longest}"
 
 
 @dataclass(frozen=True)
@@ -251,6 +258,11 @@ class Drawn:
     def cell(self) -> str:
         """The beginning of its cell."""
         return cell_of(self.folding, self.element_type, self.source, self.shape.key)
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells that decide on its form."""
+        return [self.cell]
 
 
 def programs_of(

@@ -37,10 +37,11 @@ LEAST = 0.97
 
 @dataclass(frozen=True)
 class Engine:
-    """A version of XLA:CPU: a jaxlib, Pythons that it has wheels for, and flags."""
+    """A version of XLA:CPU: a jaxlib, its target, Pythons that it has wheels for, and flags."""
 
     name: str
     jax: str
+    target: str
     numpy: str
     pythons: tuple[str, ...]
     flags: str = ""
@@ -49,12 +50,13 @@ class Engine:
 # `--xla_cpu_experimental_ynn_fusion_type=` takes the library away that 0.10 gives its
 # reductions to, as later and earlier versions do.
 ENGINES = (
-    Engine("0.12.0.1", "0.12.0.1", "2.5.5", ("3.12",)),
-    Engine("0.10.2", "0.10.2", "2.4.6", ("3.12", "3.11")),
-    Engine("0.9.2", "0.9.2", "2.4.6", ("3.12", "3.11")),
+    Engine("0.12.0.1", "0.12.0.1", "xla-cpu-0.12", "2.5.5", ("3.12",)),
+    Engine("0.10.2", "0.10.2", "xla-cpu-0.10", "2.4.6", ("3.12", "3.11")),
+    Engine("0.9.2", "0.9.2", "xla-cpu-0.9", "2.4.6", ("3.12", "3.11")),
     Engine(
         "0.10.2-no-ynn",
         "0.10.2",
+        "xla-cpu-0.10",
         "2.4.6",
         ("3.12", "3.11"),
         "--xla_cpu_experimental_ynn_fusion_type=",
@@ -168,7 +170,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--engine", nargs="+", choices=names, default=names, help="which ones")
     parser.add_argument("--only", default="", help="names that contain this text")
     parser.add_argument("--rounds", type=int, default=21, help="timed runs of each, at least")
-    parser.add_argument("--target", default="cpu", help="what `opt` weighs costs on")
+    parser.add_argument("--target", help="what `opt` weighs costs on, if not the engine itself")
     parser.add_argument("--fast-math", action="store_true", help="as for `opt`")
     parser.add_argument("--bin", type=Path, default=ROOT / "target/release/tilewright")
     parser.add_argument("--cache", type=Path, default=user_cache / "tilewright")
@@ -178,7 +180,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Prints the table and what is slower."""
     options = arguments()
-    more = ["--only", options.only, "--rounds", str(options.rounds), "--target", options.target]
+    more = ["--only", options.only, "--rounds", str(options.rounds)]
     more += ["--bin", str(options.bin), *(["--fast-math"] if options.fast_math else [])]
     found: dict[str, dict[str, float | None]] = {}
     for engine in ENGINES:
@@ -188,7 +190,8 @@ def main() -> None:
         if python is None:
             print(f"{engine.name}: needs Python {' or '.join(engine.pythons)}", file=sys.stderr)
             continue
-        found[engine.name] = ratios(engine, python, options.suite, more)
+        target = options.target or engine.target
+        found[engine.name] = ratios(engine, python, options.suite, [*more, "--target", target])
     print("\n".join(table(found)))
     worse = list(slower(found))
     print(f"\nSlower than {LEAST} of what it was: {len(worse)}", *worse, sep="\n")

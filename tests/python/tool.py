@@ -30,6 +30,11 @@ def example(name: str, *args: str) -> subprocess.CompletedProcess[str]:
 
 def tilewright(*args: str | Path, timeout: float = 120.0) -> str:
     """Runs the binary and returns its stdout; raises with its stderr if it fails."""
+    return run(*args, timeout=timeout).stdout
+
+
+def run(*args: str | Path, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """Runs the binary; raises with its stderr if it fails."""
     command = [str(binary()), *map(str, args)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, check=False
@@ -37,7 +42,7 @@ def tilewright(*args: str | Path, timeout: float = 120.0) -> str:
     if done.returncode != 0:
         shown = " ".join(command)
         raise RuntimeError(f"{shown}\nexit code {done.returncode}\n{done.stderr}")
-    return done.stdout
+    return done
 
 
 def hlo_files(*folders: str) -> list[Path]:

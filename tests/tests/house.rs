@@ -31,6 +31,20 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
+/// What an engine does is data in its file: passes and costs name no engine, version or machine.
+#[test]
+fn rewrites_name_no_engine() {
+    let names = ["XLA:CPU", "XLA:GPU", "XLA:TPU", "LLVM", "EPYC", "Xeon", "jaxlib"];
+    let mut found = Vec::new();
+    for path in files_below(&root().join("crates/rewrite/src"), "rs") {
+        let text = fs::read_to_string(&path).expect("a source");
+        let lines = (1..).zip(text.lines());
+        let named = lines.filter(|(_, line)| names.iter().any(|name| line.contains(name)));
+        found.extend(named.map(|(number, line)| format!("{}:{number}: {line}", path.display())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
 /// Which crates of the house each crate may depend on.
 #[test]
 fn arrows_point_one_way() {

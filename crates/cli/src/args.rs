@@ -508,6 +508,9 @@ pub(crate) struct Targets {
     /// Write a TOML file, as is done without --json
     #[arg(long, requires = "name", conflicts_with = "json")]
     pub(crate) toml: bool,
+    /// Say how to measure an engine's reductions on this machine
+    #[arg(long, conflicts_with_all = ["name", "json"])]
+    pub(crate) calibrate: bool,
     #[command(flatten)]
     pub(crate) list: Listing,
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::common::forms::copying;
 use crate::common::values::widened;
 use crate::common::{changes, module, optimized, passes};
 use proptest::prelude::*;
@@ -13,6 +14,7 @@ use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
+use tilewright_target::reductions::Source;
 
 /// The weight of an element in a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,14 +141,10 @@ impl Program {
     }
 }
 
-/// Programs whose minor dim has at least `least_row` elements.
-fn programs(least_row: i64) -> impl Strategy<Value = Program> {
+/// Programs of small arrays.
+fn programs() -> impl Strategy<Value = Program> {
     let size = prop_oneof![1 => Just(1i64), 6 => 2i64..10, 1 => 10i64..40];
     let dims = prop::collection::vec((size, prop::bool::weighted(0.7)), 1..=5);
-    let dims = dims.prop_map(move |mut dims| {
-        dims.last_mut().expect("dims").0 += least_row - 1;
-        dims
-    });
     let weight = prop_oneof![
         Just(Weight::None),
         Just(Weight::Each),
@@ -169,7 +167,11 @@ fn options(pass: &str) -> Options {
     let mut options = passes(&[pass, "cse", "dce"], "linear", false);
     options.float_mode = FloatMode::Fast;
     options.target.shares_sweeps = true;
-    options.target.fuses_shared = pass != "rematerialize";
+    if pass == "rematerialize" {
+        options.target.fuses_shared = false;
+        options.target.reductions = copying(Source::ALL).reductions;
+        options.target.reductions.least_elements = 1;
+    }
     options.target.vector_memory_bytes = 64 * 255;
     options.target.hbm_bytes_per_cycle = 0.01;
     options
@@ -249,12 +251,10 @@ impl Sizes {
 
 /// The random programs that a pass changed, with their new form; a pass must change some of them.
 fn rewritten(pass: &str, element_type: &str, count: usize) -> Vec<(Program, Verified, Verified)> {
-    // The reductions of XLA:CPU compute their operands only if rows are long.
-    let least_row = if pass == "rematerialize" { 64 } else { 1 };
     let mut runner = TestRunner::deterministic();
     let mut fired = Vec::new();
     for _ in 0..count {
-        let program = programs(least_row).new_tree(&mut runner).expect("a program").current();
+        let program = programs().new_tree(&mut runner).expect("a program").current();
         let before = module(&program.text(element_type));
         let after = optimized(&before, &options(pass));
         if changes(&after, pass) > 0 {

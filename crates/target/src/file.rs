@@ -127,6 +127,7 @@ impl Target {
         let mut table: toml::Table =
             found.iter().map(|&(_, key, value)| (key.to_owned(), value.clone())).collect();
         table.entry("reductions").or_insert_with(|| toml::Table::new().into());
+        table.entry("programs").or_insert_with(|| Value::Array(Vec::new()));
         table.try_into().map_err(|error| TargetError::syntax(text, &error))
     }
 

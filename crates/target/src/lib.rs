@@ -45,6 +45,7 @@ mod address;
 mod file;
 mod footprint;
 mod physical;
+pub mod programs;
 pub mod reductions;
 mod reshape;
 mod rule;

@@ -63,12 +63,31 @@ named! {
 }
 
 named! {
-    /// Where the elements of a reduction come from.
+    /// Where the elements of a reduction come from. A value that others read as well is of the last of these
+    /// kinds that it has a part of.
     Source {
         /// From an array in memory.
         Stored = "stored",
         /// From elementwise ops that only the reduction needs.
         Computed = "computed",
+        /// From a value that others read as well: sums, products and quotients.
+        Shared = "shared",
+        /// From such a value of several arrays.
+        SharedArrays = "shared-arrays",
+        /// From such a value with a scalar for all elements.
+        SharedScalar = "shared-scalar",
+        /// From such a value with a broadcast that has the innermost dim.
+        SharedRow = "shared-row",
+        /// From such a value with a broadcast along the innermost dim.
+        SharedColumn = "shared-column",
+        /// From such a value that is converted from floats of 16 bits.
+        SharedNarrow = "shared-narrow",
+        /// From such a value that is computed in floats of 16 bits.
+        SharedRounded = "shared-rounded",
+        /// From such a value with a root, an exponential or another function.
+        SharedFunction = "shared-function",
+        /// From such a value with comparisons and selections.
+        SharedChoice = "shared-choice",
     }
 }
 
@@ -107,6 +126,10 @@ named! {
         Wide = "wide",
         /// The columns along the innermost axis, combined one by one.
         Columns = "columns",
+        /// Of a shared value: from a copy of its own, which is computed where it is reduced.
+        Copied = "copied",
+        /// Of a stored array: by a kernel of this CPU, which is a custom call; on request alone.
+        Kernel = "kernel",
     }
 }
 
@@ -123,7 +146,9 @@ pub struct Reduction {
     pub walk: Walk,
     /// Whether several neighbouring dims make up a reduced axis.
     pub nested: bool,
-    /// The length of the innermost axis.
+    /// Whether several reductions read a shared value.
+    pub several: bool,
+    /// The length of the innermost axis; for a shared value, of the innermost dim.
     pub innermost: i64,
     /// The length of the longest reduced axis.
     pub longest: i64,
@@ -156,6 +181,10 @@ struct Kind {
     source: Source,
     walk: Walk,
     nested: bool,
+    /// Whether a shared value has [`Reductions::large_elements`] and more.
+    large: bool,
+    /// Whether several reductions read a shared value.
+    several: bool,
     /// The least length of the innermost axis: one of [`Reductions::innermost`].
     innermost: i64,
     /// The least length of the longest reduced axis: one of [`Reductions::longest`].
@@ -179,6 +208,10 @@ pub struct Reductions {
     pub measured: String,
     /// The fewest elements of a reduction that is looked up.
     pub least_elements: i64,
+    /// The fewest elements of a shared value that is looked up among large ones.
+    pub large_elements: i64,
+    /// The nanoseconds that a call of a kernel takes besides its work.
+    pub kernel_call_ns: f64,
     /// The lengths at which the cells' ranges of the innermost axis begin.
     pub innermost: Vec<i64>,
     /// The lengths at which the cells' ranges of the longest reduced axis begin.
@@ -193,8 +226,9 @@ pub struct Reductions {
 /// sum f32 stored mixed-rows nested 2 33 | as-is 0.601 | wide 0.154 x1.43 | columns 0.132 x1.26
 /// ```
 ///
-/// A line names the operation, the element type, the source and the walk, says whether dims are nested,
-/// and gives the least length of the innermost axis and of the longest reduced one. Then come the forms,
+/// A line names the operation, the element type, the source and the walk, says whether dims are `nested`
+/// and whether a shared value is `large` and read by `several` reductions (all that counts for shared values
+/// beside the innermost dim and whether it is reduced: `rows` or `columns`), and gives the least length of the innermost axis and of the longest reduced one. Then come the forms,
 /// each with its nanoseconds per element and its spread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -237,13 +271,30 @@ impl Reductions {
 
     /// Returns the cell of a reduction; `None` if nobody measured one like it.
     fn cell(&self, of: &Reduction) -> Option<&Cell> {
-        let &Reduction { folding, element_type, source, walk, nested, .. } = of;
         if of.elements < self.least_elements {
             return None;
         }
         let innermost = beginning(&self.innermost, of.innermost)?;
         let longest = beginning(&self.longest, of.longest)?;
-        let kind = Kind { folding, element_type, source, walk, nested, innermost, longest };
+        let Reduction { folding, element_type, source, walk, nested, several, .. } = *of;
+        let own = Kind {
+            folding,
+            element_type,
+            source,
+            walk,
+            nested,
+            large: false,
+            several: false,
+            innermost,
+            longest,
+        };
+        let kind = if source.is_shared() {
+            let walk = if walk.has_rows() { Walk::Rows } else { Walk::Columns };
+            let large = of.elements >= self.large_elements;
+            Kind { walk, nested: false, large, several, longest: *self.longest.first()?, ..own }
+        } else {
+            own
+        };
         self.cells.cells.get(&kind)
     }
 
@@ -266,6 +317,16 @@ impl Reductions {
         Some((best.form, [best.ns, cell.as_is]))
     }
 
+    /// Returns the nanoseconds per element of the worst measured call of a kernel, and of the fastest of the
+    /// other forms. `None` if nobody measured a kernel that was faster.
+    pub fn kernel(&self, of: &Reduction) -> Option<[f64; 2]> {
+        let cell = self.cell(of)?;
+        let kernel = cell.others.iter().find(|time| time.form == Form::Kernel)?.worst();
+        let others = cell.others.iter().filter(|time| time.form != Form::Kernel);
+        let fastest = others.fold(cell.as_is, |least, time| least.min(time.ns));
+        (kernel < fastest).then_some([kernel, fastest])
+    }
+
     /// Returns what is wrong with the table, as the end of a sentence.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.is_empty() {
@@ -273,6 +334,12 @@ impl Reductions {
         }
         if self.measured.trim().is_empty() {
             return Some("does not say in `measured` which engine, machine and date".to_owned());
+        }
+        if self.large_elements < 1 && self.cells.cells.keys().any(|kind| kind.source.is_shared()) {
+            return Some("has shared values, and no `large_elements` of 1 or more".to_owned());
+        }
+        if !(0.0..=MOST_NS).contains(&self.kernel_call_ns) {
+            return Some(format!("has a `kernel_call_ns` that is not from 0 to {MOST_NS}"));
         }
         for (name, starts) in [("innermost", &self.innermost), ("longest", &self.longest)] {
             let increase = starts.windows(2).all(|pair| pair[0] < pair[1]);
@@ -287,6 +354,20 @@ impl Reductions {
         Some(format!(
             "has a cell that begins at lengths that `innermost` and `longest` do not list: {between}"
         ))
+    }
+}
+
+impl Walk {
+    /// Checks whether the innermost axis is reduced.
+    pub fn has_rows(self) -> bool {
+        matches!(self, Self::Whole | Self::Rows | Self::MixedRows)
+    }
+}
+
+impl Source {
+    /// Checks whether others read the value as well.
+    pub fn is_shared(self) -> bool {
+        !matches!(self, Self::Stored | Self::Computed)
     }
 }
 
@@ -316,21 +397,35 @@ impl Kind {
     /// Reads the part of a line before the first `|`.
     fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let (nested, words) = match words.as_slice() {
-            [a, b, c, d, "nested", e, f] => (true, [*a, *b, *c, *d, *e, *f]),
-            [a, b, c, d, e, f] => (false, [*a, *b, *c, *d, *e, *f]),
-            _ => return Err("needs what, type, source, walk and two lengths before the `|`".into()),
+        let &[folding, element_type, source, walk, ref flags @ .., innermost, longest] =
+            words.as_slice()
+        else {
+            return Err("needs what, type, source, walk and two lengths before the `|`".into());
         };
-        let [folding, element_type, source, walk, innermost, longest] = words;
+        let mut flags = flags.iter().copied().peekable();
+        let [nested, large, several] =
+            ["nested", "large", "several"].map(|flag| flags.next_if_eq(&flag).is_some());
+        if let Some(flag) = flags.next() {
+            return Err(format!("`{}` is none of nested, large, several", shorten(flag)));
+        }
+        let (source, walk) = (Source::from_name(source)?, Walk::from_name(walk)?);
+        if (large || several) && !source.is_shared() {
+            return Err("is `large` or `several`, which shared values alone are".into());
+        }
+        if source.is_shared() && (nested || !matches!(walk, Walk::Rows | Walk::Columns)) {
+            return Err("has a shared value, which is read in `rows` or `columns` alone".into());
+        }
         let length =
             |word: &str| word.parse().map_err(|_| format!("`{}` is no length", shorten(word)));
         Ok(Self {
             folding: Folding::from_name(folding)?,
             element_type: ElementType::from_name(element_type)
                 .ok_or_else(|| format!("`{}` is no element type", shorten(element_type)))?,
-            source: Source::from_name(source)?,
-            walk: Walk::from_name(walk)?,
+            source,
+            walk,
             nested,
+            large,
+            several,
             innermost: length(innermost)?,
             longest: length(longest)?,
         })
@@ -361,9 +456,12 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (folding, element_type) = (self.folding.name(), self.element_type.name());
         let (source, walk) = (self.source.name(), self.walk.name());
-        let nested = if self.nested { " nested" } else { "" };
-        let (innermost, longest) = (self.innermost, self.longest);
-        write!(f, "{folding} {element_type} {source} {walk}{nested} {innermost} {longest}")
+        write!(f, "{folding} {element_type} {source} {walk}")?;
+        let flags = [(self.nested, "nested"), (self.large, "large"), (self.several, "several")];
+        for (_, flag) in flags.iter().filter(|(is_so, _)| *is_so) {
+            write!(f, " {flag}")?;
+        }
+        write!(f, " {} {}", self.innermost, self.longest)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use toml::Value;
 
+use crate::programs::ProgramTime;
 use crate::reductions::Reductions;
 
 /// The values that one key accepts.
@@ -23,6 +24,8 @@ pub(crate) enum Rule {
     Cost,
     /// A table of [`Reductions`]; a file may leave it out.
     Reductions,
+    /// A list of [`ProgramTime`]; a file may leave it out.
+    Programs,
 }
 
 /// The largest number of a rate or cost: far past any machine, yet small
@@ -40,6 +43,12 @@ impl Rule {
                 Err(error) => Some(format!("is no table of reductions: {}", error.message())),
             };
         }
+        if let Self::Programs = self {
+            return match value.clone().try_into::<Vec<ProgramTime>>() {
+                Ok(times) => ProgramTime::fault(&times),
+                Err(error) => Some(format!("is no list of programs: {}", error.message())),
+            };
+        }
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Self::Alignment => matches!(value.as_str(), Some("none" | "tiles")),
@@ -50,14 +59,14 @@ impl Rule {
                 .is_some_and(|n| (min..=max).contains(&n) && n.unsigned_abs().is_power_of_two()),
             Self::Rate => number(value).is_some_and(|x| (MIN_RATE..=MAX).contains(&x)),
             Self::Cost => number(value).is_some_and(|x| (0.0..=MAX).contains(&x)),
-            Self::Reductions => true,
+            Self::Reductions | Self::Programs => true,
         };
         (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
     }
 
     /// Checks whether a file may leave the key out.
     pub(crate) fn is_optional(self) -> bool {
-        matches!(self, Self::Reductions)
+        matches!(self, Self::Reductions | Self::Programs)
     }
 
     /// Returns the valid values, as the end of a sentence.
@@ -73,6 +82,7 @@ impl Rule {
             Self::Reductions => {
                 "a table that `benches/calibrate.py` writes, or leave it out".to_owned()
             }
+            Self::Programs => "a list of programs with their times, or leave it out".to_owned(),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::ElementType;
 
 use crate::file::TargetError;
+use crate::programs::ProgramTime;
 use crate::reductions::Reductions;
 use crate::rule::Rule;
 
@@ -123,6 +124,8 @@ target! {
     cycles_per_ns: f64 = Rule::Rate;
     /// The measured times of reductions, form by form.
     reductions: Reductions = Rule::Reductions;
+    /// The measured times of programs that kernels of this CPU compute in one call.
+    programs: Vec<ProgramTime> = Rule::Programs;
 }
 
 /// The layout of arrays in memory.

@@ -26,7 +26,7 @@ impl Target {
                 let _ = writeln!(file, "# {}", line.trim());
             }
             let _ = writeln!(file, "# Give {}.", rule.wanted());
-            if let Some(value) = values.get(*key).filter(|value| !value.is_table()) {
+            if let Some(value) = values.get(*key).filter(|_| !rule.is_optional()) {
                 let _ = writeln!(file, "#{key} = {value}");
             }
         }

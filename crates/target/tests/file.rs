@@ -128,8 +128,8 @@ fn unknown_and_missing_keys_are_all_named() {
         with("vector_registers", "vector_register").contains("did you mean `vector_registers`?")
     );
     let all = error("");
-    // The table of reductions may be missing.
-    assert_eq!(all.lines().count(), Target::KEYS.len() - 1);
+    // Measured tables may be missing.
+    assert_eq!(all.lines().count(), Target::KEYS.len() - 2);
     assert!(
         all.starts_with("`name` is missing; give it, or a `base` to inherit from\n`description`"),
         "{all}"
@@ -186,9 +186,10 @@ fn templates_load_to_their_target() {
             .map(|line| if is_key(line) { &line[1..] } else { line })
             .collect::<Vec<_>>()
             .join("\n");
-        // The table of reductions is not among the keys that a template shows.
+        // Measured tables are not among the keys that a template shows.
         let mut bare = target.clone();
         bare.reductions = Reductions::default();
+        bare.programs.clear();
         assert_eq!(Target::from_toml(&full).unwrap(), bare, "{full}");
         // A single key that is uncommented counts.
         let one = template.replace("#lanes = ", "lanes = 1");
@@ -220,10 +221,43 @@ fn hostile_files_give_short_answers() {
     let said = error(&many);
     assert_eq!(said.lines().count(), 49);
     assert!(
-        said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 1 - 48))
+        said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 2 - 48))
     );
     let long = format!("\"{}\\n\" = 1", "x".repeat(1_000_000));
     assert!(error(&long).lines().next().unwrap().len() < 100);
+}
+
+#[test]
+fn programs_have_times() {
+    let program = |key: &str, value: &str| {
+        let mut keys = [
+            ("reductions", "2"),
+            ("rows", "[16, 128]"),
+            ("least_bytes", "1e7"),
+            ("compiled", "1.5"),
+            ("kernel", "1.0"),
+        ];
+        keys.iter_mut().filter(|(known, _)| *known == key).for_each(|one| one.1 = value);
+        let keys = keys.map(|(key, value)| format!("{key} = {value}")).join(", ");
+        Target::from_toml(&format!("base = \"cpu\"\nprograms = [{{ {keys} }}]\n"))
+    };
+    let times = program("", "").unwrap().programs;
+    let [time] = times.as_slice() else { panic!("{times:?}") };
+    assert!(time.fits(2, 16, 1e7) && time.fits(9, 128, 1e9));
+    assert!(!time.fits(1, 16, 1e7) && !time.fits(2, 15, 1e7) && !time.fits(2, 129, 1e7));
+    assert!(!time.fits(2, 16, 9e6));
+    for key in ["compiled", "kernel"] {
+        for bad in ["0.0", "-1.0", "nan", "inf"] {
+            let said = program(key, bad).unwrap_err().to_string();
+            assert!(
+                said.starts_with("line 2: `programs` has a program whose `compiled`"),
+                "{said}"
+            );
+        }
+    }
+    assert!(program("least_bytes", "-1.0").is_err());
+    let said = program("rows", "16").unwrap_err().to_string();
+    assert!(said.starts_with("line 2: `programs` is no list of programs: "), "{said}");
 }
 
 #[test]
@@ -259,7 +293,7 @@ fn the_docs_have_every_key_and_number() {
         let start = format!("| `{key}` |");
         let row = docs.lines().find(|line| line.starts_with(&start));
         let row = row.unwrap_or_else(|| panic!("docs/targets.md has no row for {key}"));
-        if ["name", "description", "reductions"].contains(key) {
+        if ["name", "description", "reductions", "programs"].contains(key) {
             continue;
         }
         let cells: Vec<&str> = row.trim().trim_matches('|').split('|').map(str::trim).collect();

@@ -28,6 +28,7 @@ fn columns(innermost: i64, longest: i64) -> Reduction {
         source: Source::Stored,
         walk: Walk::Columns,
         nested: false,
+        several: false,
         innermost,
         longest,
         elements: innermost * longest,
@@ -78,6 +79,44 @@ fn the_excess_is_what_the_fastest_does_not_take() {
 }
 
 #[test]
+fn large_shared_values_have_cells_of_their_own() {
+    let cells = "sum f32 shared columns 2 2 | as-is 1 | copied 0.5
+sum f32 shared columns several 2 2 | as-is 1 | copied 0.6
+sum f32 shared columns large 2 2 | as-is 1 | copied 0.7";
+    let text = file(cells).replace("least_elements", "large_elements = 4000\nleast_elements");
+    let table = Target::from_toml(&text).expect("a target").reductions;
+    let copied = |longest: i64, source: Source| {
+        let of = Reduction { source, ..columns(4, longest) };
+        table.best(&of, |form| form == Form::Copied).map(|(_, times)| times)
+    };
+    assert_eq!(copied(999, Source::Shared), Some([0.5, 1.0]));
+    assert_eq!(copied(1000, Source::Shared), Some([0.7, 1.0]));
+    // All that counts is whether the innermost dim is reduced.
+    let mixed = Reduction { source: Source::Shared, walk: Walk::MixedColumns, ..columns(4, 999) };
+    let mixed = Reduction { nested: true, ..mixed };
+    assert_eq!(table.best(&mixed, |_| true), Some((Form::Copied, [0.5, 1.0])));
+    let several = Reduction { several: true, ..mixed };
+    assert_eq!(table.best(&several, |_| true), Some((Form::Copied, [0.6, 1.0])));
+    let rows = Reduction { walk: Walk::Whole, ..mixed };
+    assert_eq!(table.best(&rows, |_| true), None);
+    assert_eq!(copied(1000, Source::SharedRow), None);
+    assert_eq!(copied(1000, Source::Computed), None);
+}
+
+#[test]
+fn the_worst_kernel_is_faster_than_all_other_forms() {
+    let cells = "sum f32 stored columns 2 33 | as-is 0.5 | wide 0.2 x2 | kernel 0.1 x1.5
+sum f32 stored columns 8 33 | as-is 0.5 | wide 0.2 x2 | kernel 0.15 x1.5
+sum f32 stored columns 32 33 | as-is 0.5 | wide 0.2";
+    let table = table(cells);
+    let [worst, fastest] = table.kernel(&columns(4, 1000)).expect("a kernel");
+    assert!((worst - 0.15).abs() < 1e-12 && fastest == 0.2, "{worst} {fastest}");
+    // 0.15 x 1.5 is more than 0.2.
+    assert_eq!(table.kernel(&columns(8, 1000)), None);
+    assert_eq!(table.kernel(&columns(32, 1000)), None);
+}
+
+#[test]
 fn tables_go_through_toml() {
     let target = Target::from_toml(&file(CELLS)).expect("a target");
     let text = toml::to_string(&target).expect("TOML");
@@ -107,18 +146,37 @@ fn errors_of_cells_say_what_and_where() {
     assert_eq!(line("sum f31 stored columns 2 2 | as-is 1"), "`f31` is no element type");
     assert_eq!(
         line("sum f32 cached columns 2 2 | as-is 1"),
-        "`cached` is none of stored, computed"
+        "`cached` is none of stored, computed, shared, shared-arrays, shared-scalar, shared-row, \
+         shared-column, shared-narrow, shared-rounded, shared-function, shared-choice"
     );
     assert_eq!(
         line("sum f32 stored diagonals 2 2 | as-is 1"),
         "`diagonals` is none of whole, rows, columns, mixed-rows, mixed-columns"
     );
     assert_eq!(line("sum f32 stored rows two 2 | as-is 1"), "`two` is no length");
+    assert_eq!(
+        line("sum f32 stored rows flat 2 2 | as-is 1"),
+        "`flat` is none of nested, large, several"
+    );
+    assert_eq!(
+        line("sum f32 stored rows large 2 2 | as-is 1"),
+        "is `large` or `several`, which shared values alone are"
+    );
+    assert_eq!(
+        of("sum f32 shared rows 2 2 | as-is 1"),
+        "has shared values, and no `large_elements` of 1 or more"
+    );
+    for walk in ["rows nested", "whole", "mixed-rows"] {
+        assert_eq!(
+            line(&format!("sum f32 shared {walk} 2 2 | as-is 1")),
+            "has a shared value, which is read in `rows` or `columns` alone"
+        );
+    }
     assert_eq!(line("sum f32 stored rows 2 2"), "has no time for the form `as-is`");
     assert_eq!(line("sum f32 stored rows 2 2 | as-is 1 | as-is 2"), "has two times for one form");
     assert_eq!(
         line("sum f32 stored rows 2 2 | as-is 1 | tall 2"),
-        "`tall` is none of as-is, in-f32, merged, folds, windows, wide, columns"
+        "`tall` is none of as-is, in-f32, merged, folds, windows, wide, columns, copied, kernel"
     );
     assert_eq!(line("sum f32 stored rows 2 2 | as-is"), "`as-is` is no form with its time");
     for bad in ["0", "-1", "nan", "inf", "x"] {
@@ -159,6 +217,10 @@ fn errors_of_tables_say_what_and_where() {
     assert_eq!(
         with("[2, 33]", "[]"),
         "line 2: `reductions` has `longest` that are not increasing from 1 or more"
+    );
+    assert_eq!(
+        with("longest = ", "kernel_call_ns = -1.0\nlongest = "),
+        "line 2: `reductions` has a `kernel_call_ns` that is not from 0 to 1000000000"
     );
     assert!(with("measured", "measure").contains("unknown field `measure`"));
     assert!(with("least_elements = 1000", "least_elements = \"few\"").contains("invalid type"));

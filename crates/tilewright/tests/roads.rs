@@ -115,13 +115,7 @@ fn may_change(module: &Module, road: &str) -> bool {
 const MOST_ELEMENTS: i64 = 30_000;
 
 /// Takes a module along all roads, or those whose turn it is.
-fn travel(
-    name: &str,
-    module: &Verified,
-    roads: &[(String, Road)],
-    turns: u64,
-    taken: &Taken,
-) {
+fn travel(name: &str, module: &Verified, roads: &[(String, Road)], turns: u64, taken: &Taken) {
     let devices = tilewright::devices_of(module);
     let inputs = RandomInputs::new(7, InputKind::Edges).devices(devices.count().unwrap_or(1));
     let Ok(inputs) = inputs.generate(module) else { return };

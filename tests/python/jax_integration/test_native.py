@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,21 @@ import tilewright
 from tilewright._jax import _native, _rewrite
 from tilewright._jax._settings import Settings
 
+import tool
+
 CALL = "tilewright_reduce"
+
+# A target whose table says that kernels are the fastest.
+WALKS = ("whole", "rows", "columns", "mixed-rows", "mixed-columns")
+CELLS = [
+    f"{fold} {of} stored {walk} 1 1 | as-is 9 | kernel 1"
+    for fold in ("sum", "extremum", "place", "logical")
+    for of in ("f32", "f64", "f16", "bf16", "s32", "u8", "pred")
+    for walk in (*WALKS, "whole nested", "rows nested", "columns nested")
+]
+FILE = tool.engine_file(Path(tempfile.mkdtemp()), *CELLS)
+FILE.write_text(FILE.read_text().replace("[reductions]\n", "[reductions]\nkernel_call_ns = 8000\n"))
+TARGET = str(FILE)
 
 # Rows of 8 and columns of 8, whose sums XLA:CPU adds one by one.
 ROWS = (1 << 16, 8)
@@ -42,7 +57,7 @@ def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> n
 
 def native(f: Any, **options: Any) -> Any:
     """`f` with kernels; whatever goes wrong is an error."""
-    return tilewright.jit(f, native=True, on_error="raise", **options)
+    return tilewright.jit(f, native=True, target=TARGET, on_error="raise", **options)
 
 
 def calls(f: Any, *args: Any) -> int:
@@ -53,7 +68,8 @@ def calls(f: Any, *args: Any) -> int:
 def run(script: str, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a script in a process of its own, which must not fail."""
     env = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}
-    command = [sys.executable, "-c", textwrap.dedent(script), *args]
+    whole = f"TARGET = {TARGET!r}\n{textwrap.dedent(script)}"
+    command = [sys.executable, "-c", whole, *args]
     done = subprocess.run(
         command, capture_output=True, text=True, env=env, timeout=300, check=False
     )
@@ -151,7 +167,6 @@ def test_what_is_left_alone() -> None:
     f = native(lambda x: x.sum(1))
     assert calls(f, numbers((16, 8))) == 0, "tiny"
     assert calls(f, jnp.zeros((0, 8))) == calls(f, jnp.zeros((1 << 16, 0))) == 0
-    assert calls(f, numbers((1 << 17, 4))) == 0, "steps are faster"
     np.testing.assert_array_equal(f(jnp.zeros((5, 0))), np.zeros(5))
     for dtype in (jnp.float8_e4m3fn, jnp.int4, jnp.complex64):
         add = native(lambda x: jax.lax.reduce(x, np.zeros((), x.dtype), jax.lax.add, (0,)))
@@ -256,7 +271,7 @@ def test_devices() -> None:
             return jax.lax.psum(x.sum(0), "d"), x.sum(1)
 
         mapped = jax.shard_map(
-            tilewright.jit(local, native=True, on_error="raise"),
+            tilewright.jit(local, native=True, target=TARGET, on_error="raise"),
             mesh=mesh, in_specs=P("d"), out_specs=(P(), P("d")),
         )
         f = jax.jit(mapped)
@@ -266,7 +281,7 @@ def test_devices() -> None:
         np.testing.assert_array_equal(columns, x.sum(0))
         np.testing.assert_array_equal(rows, x.sum(1))
 
-        g = tilewright.jit(lambda x: (x.sum(0), x.sum(1)), native=True, on_error="raise")
+        g = tilewright.jit(lambda x: (x.sum(0), x.sum(1)), native=True, target=TARGET, on_error="raise")
         assert "tilewright_reduce" not in g.lower(placed).compile().as_text()
         columns, rows = g(placed)
         np.testing.assert_array_equal(columns, x.sum(0))
@@ -290,7 +305,7 @@ def test_a_second_process_finds_the_program_again(tmp_path: Path) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
         x = np.arange(1 << 18, dtype=np.float32).reshape(1 << 15, 8) % 7
-        f = tilewright.jit(lambda x: x.sum(1), native=True, on_error="raise")
+        f = tilewright.jit(lambda x: x.sum(1), native=True, target=TARGET, on_error="raise")
         np.testing.assert_array_equal(f(x), x.sum(1))
         assert "tilewright_reduce" in f.lower(x).compile().as_text()
         print(sum("cache_hits" in name for name in events))
@@ -305,7 +320,7 @@ def test_many_calls_at_once() -> None:
         from concurrent.futures import ThreadPoolExecutor
         import jax, jax.numpy as jnp, numpy as np, tilewright
         x = np.arange(1 << 20, dtype=np.float32).reshape(1 << 17, 8) % 7
-        f = tilewright.jit(lambda x: (x.sum(1), x.argmax(0)), native=True, on_error="raise")
+        f = tilewright.jit(lambda x: (x.sum(1), x.argmax(0)), native=True, target=TARGET, on_error="raise")
         assert f.lower(x).as_text().count("tilewright_reduce(") == 2
         f(x)
 

@@ -213,6 +213,9 @@ fn targets_are_started_from_built_in_ones() {
     assert_eq!(json["targets"].as_array().unwrap().len(), 1);
     assert_eq!(json["targets"][0]["lanes"], 8);
     tilewright(["targets", "gpu"]).failed(2).says("`mlu-like`");
+    let how = tilewright(["targets", "--calibrate"]).ok().stdout;
+    assert!(how.contains("python benches/calibrate.py --engine"), "{how}");
+    tilewright(["targets", "cpu", "--calibrate"]).failed(2).says("--calibrate");
     tilewright(["targets", "--toml"]).failed(2).says("<NAME>");
 }
 

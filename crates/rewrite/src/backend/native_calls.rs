@@ -6,10 +6,9 @@
 //! ```
 //!
 //! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
-//! call ([`NativeCall`]). They are faster than what XLA:CPU compiles for some shapes and slower for
-//! others, and a custom call cannot be fused. So calls are made on request alone, where the modelled
-//! time of the kernel (`price.rs`) is well below that of XLA:CPU, also of reductions in other forms
-//! (`reduce-form`).
+//! call ([`NativeCall`]). They are faster than what the engine compiles for some shapes and slower for
+//! others, and a custom call cannot be fused. So calls are made on request alone, where even the worst
+//! measured kernel ([`tilewright_target::reductions`]) is faster than every other form of the reduction.
 //!
 //! `programs.rs` makes calls of whole norms and their gradients, of which reductions are parts.
 //!
@@ -26,7 +25,6 @@
 //! The greatest of several zeros is any of them. A maximum is NaN if an element is, and the place of the
 //! maximum then is that of the first NaN.
 
-mod price;
 mod program_price;
 mod programs;
 
@@ -38,8 +36,11 @@ use tilewright_ir::{
     ArrayShape, EditError, ElementType, Extras, InstId, Layout, Literal, Module, NativeCall,
     NativeFold, Op, Opcode, Patch, Shape, Value, dims,
 };
+use tilewright_target::Target;
+use tilewright_target::reductions::Source;
 
 use crate::analysis::reduce::{MonoidReduce, is_plain};
+use crate::cost::reductions::reduction;
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::{Context, Pass};
@@ -53,7 +54,7 @@ impl Pass for NativeCalls {
     }
 
     fn summary(&self) -> &'static str {
-        "reduce by kernels of this CPU, where they are faster than XLA:CPU (on request alone)"
+        "reduce by kernels of this CPU, where they are faster than what is compiled (on request alone)"
     }
 
     fn class(&self) -> Class {
@@ -86,9 +87,24 @@ impl Pass for NativeCalls {
     }
 }
 
+/// Modelled times in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Price {
+    compiled: f64,
+    native: f64,
+}
+
+impl Price {
+    /// Says both in a note.
+    fn words(self) -> String {
+        format!("{:.0} us instead of {:.0} as compiled", self.native, self.compiled)
+    }
+}
+
 /// A reduce that a kernel can make.
 struct Found {
     id: InstId,
+    reducer: Reducer,
     array: InstId,
     call: NativeCall,
     /// The value with the results: the reduce itself, its part with the places, or the rounded sum.
@@ -123,26 +139,36 @@ impl Found {
             return None;
         }
         let shape = module.array_shape(*results.first()?)?.clone();
-        Some(Self { id, array, call: NativeCall { fold, axes }, results, shape })
+        let call = NativeCall { fold, axes };
+        Some(Self { id, reducer: reduce.reducer.clone(), array, call, results, shape })
     }
 
-    /// Makes the call if it pays; notes it either way.
+    /// Makes the call if it pays.
     fn attempt(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<bool, EditError> {
         let Some(array) = module.array_shape(self.array) else { return Ok(false) };
-        let Some(price) = price::price(array, &self.call) else { return Ok(false) };
+        let Some(price) = self.price(array, cx.target) else { return Ok(false) };
         let (place, shape) = (Place::of(module, self.id), array.without_layout());
-        let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.compiled);
-        if !price.pays() {
-            let why = format!("reducing {shape} by a kernel of this CPU would take {times}");
-            cx.refuse(NativeCalls.name(), place, why);
-            return Ok(false);
-        }
-        let text = format!("reduced {shape} by a kernel of this CPU: {times}");
+        let text = format!("reduced {shape} by a kernel of this CPU: {}", price.words());
         if !cx.make(NativeCalls.name(), place, text) {
             return Ok(false);
         }
         self.patch(array).apply(module)?;
         Ok(true)
+    }
+
+    /// Returns the times of the call and of what is compiled. `None` unless the call is faster, also where
+    /// what uses the results is no longer fused with what makes them.
+    #[expect(clippy::cast_precision_loss, reason = "times are estimates")]
+    fn price(&self, array: &ArrayShape, target: &Target) -> Option<Price> {
+        let found = reduction(&self.reducer, array, &self.call.axes, Source::Stored)?;
+        let [worst, compiled] = target.reductions.kernel(&found)?;
+        let result_bytes = self.shape.num_bytes()?;
+        let bytes_per_ns = target.hbm_bytes_per_cycle * target.cycles_per_ns;
+        let stored = 2.0 * result_bytes as f64 / bytes_per_ns;
+        let elements = found.elements as f64;
+        let (native, compiled) =
+            (worst * elements + stored + target.reductions.kernel_call_ns, compiled * elements);
+        (native < compiled).then_some(Price { compiled: compiled / 1e3, native: native / 1e3 })
     }
 
     fn patch(&self, array: &ArrayShape) -> Patch {
@@ -278,7 +304,7 @@ fn narrow_sum(
 }
 
 /// Checks whether an array lies in memory whoever reads it: it is handed over to its computation, or
-/// made by an op that XLA:CPU fuses with no user. What is elementwise would be fused with the reduce.
+/// made by an op that is fused with no user. What is elementwise would be fused with the reduce.
 fn is_stored(module: &Module, id: InstId) -> bool {
     let mut id = id;
     // Row-major reshapes move nothing.

@@ -15,33 +15,28 @@
 //! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
 //! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
-//! XLA:CPU converts the 16-bit operands of a copy to f32 and merges these conversions with others of
+//! The compiler converts the 16-bit operands of a copy to f32 and merges these conversions with others of
 //! the same array, so a copy reads such operands through barriers, too (`cost/shared.rs`).
 //!
 //! A copy includes the operands that the target fuses, down to stored arrays and to arrays much
-//! smaller than the value. The rewrite is exact, so it also runs under `--exact`.
+//! smaller than the value. Each op of a copy computes what the original does; an engine may contract or
+//! vectorise it otherwise, so that sums may differ in the last place, as they may after any edit.
 //!
-//! Preconditions: the value does not stay on chip; arrays are static and row-major; nothing is
-//! attached; the copy broadcasts only much smaller arrays and has at most 32 instructions; the
-//! value is not within a fusion, where nothing is stored. If c is constant along rows that a
-//! reduction takes whole, the reduction would broadcast c while it adds. That is slow in XLA:CPU
-//! without its reduction library (the gradient of layer norm runs 0.6 times as fast), and also with
-//! the library if there is much to broadcast (a group norm with four such arrays: 0.5 times), so
-//! such values stay shared. So do values that are computed from slices or reversed arrays, which
-//! XLA:CPU then stores for each copy (a batch norm of a slice: 0.76 times, its gradient 0.86; the
-//! gradient of a loop over group norms, whose body slices what the forward loop stored: 0.83), and
-//! those that are computed from the result of a convolution whose features are not its minor dim:
-//! XLA:CPU convolves with minor features and transposes the result where it is read
-//! (`xla/service/cpu/conv_canonicalization.cc`), once in each copy (a block of convolutions and group
-//! norms as PyTorch writes it: 0.8 times). Values that the library does not compute itself, or computes
-//! slowly, stay shared, too: selects, comparisons, roots, exponentials of small arrays, values in `f16`,
-//! values with short rows or with rows that leave a cache, and those that sums of few elements centre
-//! (`rematerialize/library.rs`).
+//! The target's table ([`tilewright_target::reductions`]) has the measured times of sums of shared values and
+//! of copies, by what is computed (`rematerialize/parts.rs`). A value is copied if each of its sums was faster with
+//! a copy, and the model agrees for the module as a whole.
+//!
+//! Preconditions: the readers are sums, since a maximum of a copy might equal no element of the value; the
+//! value does not stay on chip; arrays are static and row-major; nothing is attached; the copy
+//! consists of elementwise ops and of broadcasts of much smaller arrays; the value is not within a fusion,
+//! where nothing is stored. What is computed from slices and reversed arrays stays shared, and what is computed
+//! from the result of a convolution whose features are not its minor dim: XLA convolves with minor features
+//! and transposes the result where it is read (`xla/service/cpu/conv_canonicalization.cc`), once in each copy.
 //!
 //! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
 //! must be merged before.
 
-mod library;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -52,10 +47,10 @@ use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position,
 use tilewright_target::Target;
 
 use crate::analysis::reduce::is_plain;
+use crate::cost::Residency;
 use crate::cost::shared::{
     Shared, fused_computations, shared_values, shares_conversion, widened_for,
 };
-use crate::cost::{Residency, takes_minor};
 use crate::driver::Place;
 use crate::driver::numbers::Class;
 use crate::driver::scales::{Scales, Words, together};
@@ -82,7 +77,7 @@ impl Pass for Rematerialize {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if cx.target.fuses_shared {
+        if cx.target.fuses_shared || cx.target.reductions.is_empty() {
             return Ok(0);
         }
         let found = candidates(module, cx);
@@ -143,7 +138,8 @@ fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
                 shared.entry(one.value).or_default().push(one);
             }
         }
-        found.extend(shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused)));
+        let copies = shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused));
+        found.extend(copies.filter(|copies| copies.pay(module, &target.reductions)));
     }
     found
 }
@@ -166,6 +162,8 @@ struct Copies {
     cone: Vec<Part>,
     /// The reductions that get a copy.
     by: Vec<Shared>,
+    /// Whether several reductions read the value.
+    several: bool,
 }
 
 /// An instruction to copy.
@@ -187,22 +185,7 @@ impl Copies {
         let value = by.first()?.value;
         let cone = cone(module, value, target, fused)?;
         let copied = cone.iter().map(|part| part.id);
-        let beside = beside(module, &cone, &by, fused);
-        if !by.iter().all(|one| library::is_reduced(module, one.reduction))
-            || !copied.clone().all(|id| library::is_computed(module, id))
-            || by
-                .iter()
-                .any(|one| library::centres_few(module, one) || library::leaves_cache(module, one))
-            || !library::has_long_rows(module, &beside, &by)
-        {
-            return None;
-        }
-        let spreads = |one: &Shared| {
-            cone.iter().any(|part| is_spread_over_rows(module, part.id, one.reduction))
-        };
-        if by.iter().any(spreads) {
-            return None;
-        }
+        let several = by.len() > 1;
         // If nothing else reads the value, the last reduction keeps the original.
         let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
         let own: FxHashSet<InstId> = readers.iter().copied().chain(copied).collect();
@@ -211,7 +194,7 @@ impl Copies {
         {
             by.pop();
         }
-        (!by.is_empty()).then_some(Self { value, cone, by })
+        (!by.is_empty()).then_some(Self { value, cone, by, several })
     }
 
     /// Returns the copied instructions and the readers.
@@ -324,25 +307,7 @@ fn cone(
     Some(parts)
 }
 
-/// Returns the instructions of a cone, and those that the library computes together with a copy: the
-/// readers of the value, and what computes with 16-bit floats that the copy no longer shares.
-fn beside(
-    module: &Module,
-    cone: &[Part],
-    by: &[Shared],
-    fused: &dyn Fn(InstId) -> bool,
-) -> Vec<InstId> {
-    let widened = cone.iter().flat_map(|part| widened_for(module, part.id, fused));
-    let others = widened.flat_map(|of| module.uses(of).map(|one| one.user));
-    let readers = by.iter().flat_map(|shared| shared.readers.iter().copied());
-    let others = others.chain(readers).filter(|&id| module.opcode(id).is_elementwise());
-    cone.iter().map(|part| part.id).chain(others).collect()
-}
-
-/// Checks whether a value is a slice or reversed. XLA:CPU computes these in the loops of elementwise
-/// ops, but not in those of its reduction library (`IsOpSupported` in
-/// `xla/backends/cpu/transforms/ynn_matcher.h` does not list them). It stores gathers and
-/// concatenations anyway, so that copies may read them.
+/// Checks whether a value is a slice or reversed, which each copy may read anew where it lies, or store.
 fn is_cut(module: &Module, id: InstId) -> bool {
     matches!(
         module.opcode(source(module, id)),
@@ -371,15 +336,4 @@ fn is_turned(module: &Module, id: InstId) -> bool {
 fn smallest_operand(module: &Module, id: InstId) -> Option<InstId> {
     let elements = |id: &InstId| module.array_shape(*id).and_then(ArrayShape::num_elements);
     module.operands(id).iter().copied().min_by_key(elements)
-}
-
-/// Checks whether an instruction broadcasts values along rows that a reduction takes whole.
-fn is_spread_over_rows(module: &Module, id: InstId, reduction: InstId) -> bool {
-    let (Op::Broadcast(spread), Op::Reduce(reduce)) = (module.op(id), module.op(reduction)) else {
-        return false;
-    };
-    let Some(array) = module.array_shape(id) else { return false };
-    !spread.dimensions.is_empty()
-        && !takes_minor(array, &spread.dimensions)
-        && takes_minor(array, &reduce.dimensions)
 }

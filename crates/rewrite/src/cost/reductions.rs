@@ -8,13 +8,13 @@ use tilewright_target::reductions::{Folding, Reduction, Source, Walk};
 use super::{CostModel, Operand, as_f64};
 use crate::analysis::axes::{axes_of, elements};
 
-/// Describes a reduction of `dims` of a (first) array. `is_computed` says whether its elements are
-/// computed where they are reduced. `None` if the array is not row-major, or no dim is reduced.
+/// Describes a reduction of `dims` of a (first) array. `None` if the array is not row-major, or no dim is
+/// reduced.
 pub fn reduction(
     reducer: &Reducer,
     array: &ArrayShape,
     dims: &[i64],
-    is_computed: bool,
+    source: Source,
 ) -> Option<Reduction> {
     let axes = axes_of(array, dims)?;
     let innermost = *axes.last()?;
@@ -34,13 +34,19 @@ pub fn reduction(
             ElementType::U32 => ElementType::S32,
             other => other,
         },
-        source: if is_computed { Source::Computed } else { Source::Stored },
+        source,
         walk,
         nested: is_nested(array.dims(), dims),
+        several: false,
         innermost: innermost.len,
         longest: reduced().map(|axis| axis.len).max()?,
         elements: elements(&axes),
     })
+}
+
+/// Returns where elements come from that only one reduction reads.
+pub fn source_of(is_computed: bool) -> Source {
+    if is_computed { Source::Computed } else { Source::Stored }
 }
 
 /// Checks whether neighbouring dims are reduced.
@@ -74,7 +80,7 @@ impl CostModel<'_> {
         let found = || {
             let array = first.value.shape.as_array()?;
             let reducer = Reducer::of(module, attrs.to_apply)?;
-            reduction(&reducer, array, &attrs.dimensions, first.fused)
+            reduction(&reducer, array, &attrs.dimensions, source_of(first.fused))
         };
         let Some(found) = found() else { return 0.0 };
         let elements = as_f64(found.elements.unsigned_abs());

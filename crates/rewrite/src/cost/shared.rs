@@ -2,12 +2,12 @@
 //!
 //! Some compilers fuse the computation of a reduction's operand into the reduction only if it has
 //! no other user. If it has others, they store the operand, so that the reduction can read it.
-//! XLA:CPU does so for the reductions that it leaves to a library
+//! XLA does so on CPUs for the reductions that it leaves to a library
 //! (`xla/backends/cpu/transforms/library_rewriter.cc`), unless the other users are left to the
 //! library as well and fuse with the reduction. This is so for a value that is computed from many
 //! numbers and that one reduction shares.
 //!
-//! XLA:CPU computes with 16-bit floats in 32 bits (`FloatNormalization` in
+//! XLA computes with 16-bit floats in 32 bits there (`FloatNormalization` in
 //! `xla/service/float_normalization.cc`): it converts each operand of an `add` or `exponential` to
 //! f32, and merges these conversions of one array with each other and with those that the program
 //! makes. A value that is computed from a stored array of 16-bit floats is therefore stored, too,
@@ -44,9 +44,8 @@ pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
 }
 
 /// Returns the values of a computation that reductions share, in the order of the reductions;
-/// `fused` says which values are computed where they are used. XLA:CPU leaves elementwise
-/// operations on `many` elements to the library, too (`IsInstructionPreferredByYnn` in
-/// `xla/backends/cpu/ynn_support.cc`).
+/// `fused` says which values are computed where they are used. Elementwise operations on `many` elements
+/// are left to the library, too (`IsInstructionPreferredByYnn` in `xla/backends/cpu/ynn_support.cc`).
 pub(crate) fn shared_values(
     module: &Module,
     computation: CompId,
@@ -111,14 +110,14 @@ fn rounds(module: &Module, id: InstId) -> bool {
     (is_arithmetic || opcode.is_transcendental()) && has_narrow(module, id)
 }
 
-/// Checks whether XLA:CPU converts the 16-bit operands of an instruction to f32.
+/// Checks whether the 16-bit operands of an instruction are converted to f32.
 fn widens(module: &Module, id: InstId) -> bool {
     let element_type = module.array_shape(id).map(|array| array.element_type);
     let is_f32 = element_type == Some(ElementType::F32);
     rounds(module, id) || module.opcode(id) == Opcode::Convert && is_f32
 }
 
-/// Returns the stored arrays of 16-bit floats that XLA:CPU converts to f32 for a value.
+/// Returns the stored arrays of 16-bit floats that are converted to f32 for a value.
 pub(crate) fn widened_for<'a>(
     module: &'a Module,
     value: InstId,
@@ -128,7 +127,7 @@ pub(crate) fn widened_for<'a>(
     operands.iter().copied().filter(|&of| has_narrow(module, of) && !fused(of))
 }
 
-/// Checks whether an array that XLA:CPU converts for `value` is also converted for an instruction
+/// Checks whether an array that is converted for `value` is also converted for an instruction
 /// outside `own`.
 pub(crate) fn shares_conversion(
     module: &Module,

@@ -7,8 +7,8 @@
 //!
 //! `q` restores the order of the remaining dims; often they are in order, and no transpose is left.
 //! Front ends convert 16-bit floats and narrow integers before they add, so a conversion may stand
-//! between the two. XLA:CPU does not see through it: with jaxlib 0.12.0.1 the sum of the transpose of
-//! `bf16[1000,10,196]` takes 35 times as long as that of the array. Float sums and products are
+//! between the two, through which compilers do not see: the sum of such a transpose may take 35 times as
+//! long as that of the array. Float sums and products are
 //! regrouped, as HLO allows, unless `--exact` is given.
 
 use std::sync::LazyLock;

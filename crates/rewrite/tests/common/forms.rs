@@ -7,40 +7,64 @@ use tilewright_target::reductions::{Folding, Form, Source, Walk};
 
 /// Returns `cpu` with a table in which a form is the fastest for every reduction along a dim of 17 and more
 /// elements; for sums in f32, merged dims and columns along any. [`Form::Wide`] is for innermost axes of fewer
-/// than 64, [`Form::Merged`] for several dims side by side.
+/// than 64, [`Form::Merged`] for several dims side by side, [`Form::Copied`] for all shared values.
 pub(crate) fn rewarding(form: Form) -> Target {
-    let mut cells = String::new();
+    if form == Form::Copied {
+        return copying(Source::ALL);
+    }
     let types = ["f32", "f64", "bf16", "s8", "u8", "s32", "u32", "pred"];
-    let types = types.iter().chain(if form == Form::InF32 { &["f16"][..] } else { &[] });
-    let nested = if form == Form::Merged { &[" nested"][..] } else { &["", " nested"] };
+    let has_f16 = matches!(form, Form::InF32 | Form::Kernel);
+    let types = types.iter().chain(if has_f16 { &["f16"][..] } else { &[] });
+    let flags = if form == Form::Merged { &[" nested"][..] } else { &["", " nested"] };
     let innermost = if form == Form::Wide { &[1][..] } else { &[1, 64] };
     let by_length = matches!(form, Form::Folds | Form::Windows | Form::Wide);
     let longest = if by_length { &[17][..] } else { &[1, 17] };
-    let lengths: Vec<(&str, i64, i64)> = nested
-        .iter()
-        .flat_map(|n| innermost.iter().flat_map(move |i| longest.iter().map(move |l| (*n, *i, *l))))
-        .collect();
-    let walks: Vec<(&str, &str)> = Source::ALL
-        .iter()
-        .flat_map(|source| Walk::ALL.iter().map(|walk| (source.name(), walk.name())))
-        .collect();
+    let mut cells = String::new();
     for element_type in types {
         for folding in Folding::ALL {
-            for (source, walk) in &walks {
-                for (nested, innermost, longest) in &lengths {
-                    let _ = writeln!(
-                        cells,
-                        "{} {element_type} {source} {walk}{nested} {innermost} {longest} | as-is 10 | {} 1",
-                        folding.name(),
-                        form.name()
-                    );
+            for source in ["stored", "computed"] {
+                let kind = format!("{} {element_type} {source}", folding.name());
+                add(&mut cells, &kind, flags, [innermost, longest], form);
+            }
+        }
+    }
+    table(&cells)
+}
+
+/// Returns `cpu` with a table in which reductions of shared values of these kinds are faster with copies.
+pub(crate) fn copying(kinds: &[Source]) -> Target {
+    let mut cells = String::new();
+    for source in kinds.iter().filter(|source| source.is_shared()) {
+        for folding in ["sum", "extremum", "product"] {
+            let kind = format!("{folding} f32 {}", source.name());
+            let flags = [" large", " large several"];
+            add(&mut cells, &kind, &flags, [&[1, 64], &[1]], Form::Copied);
+        }
+    }
+    table(&cells)
+}
+
+/// Adds the cells of a kind for all walks, flags and lengths.
+fn add(cells: &mut String, kind: &str, flags: &[&str], lengths: [&[i64]; 2], form: Form) {
+    let is_shared = form == Form::Copied;
+    let walks = if is_shared { &[Walk::Rows, Walk::Columns] } else { Walk::ALL };
+    for walk in walks {
+        for flags in flags {
+            for innermost in lengths[0] {
+                for longest in lengths[1] {
+                    let (walk, form) = (walk.name(), form.name());
+                    let cell = format!("{kind} {walk}{flags} {innermost} {longest}");
+                    let _ = writeln!(cells, "{cell} | as-is 10 | {form} 1");
                 }
             }
         }
     }
+}
+
+fn table(cells: &str) -> Target {
     Target::from_toml(&format!(
         "base = \"cpu\"\n[reductions]\nmeasured = \"nowhere\"\nleast_elements = 1024\n\
-         innermost = [1, 64]\nlongest = [1, 17]\ncells = '''\n{cells}'''\n"
+         large_elements = 1\ninnermost = [1, 64]\nlongest = [1, 17]\ncells = '''\n{cells}'''\n"
     ))
     .expect("a target")
 }

@@ -191,7 +191,9 @@ impl<'m> Judge<'m> {
         }
         match found {
             Some(Blame::Error { .. }) if wrong >= ENOUGH && self.loses_terms(rewritten) => {
-                Verdict::Unjudged("a term that the rewrite sums lies below the smallest normal number")
+                Verdict::Unjudged(
+                    "a term that the rewrite sums lies below the smallest normal number",
+                )
             }
             Some(blame) if wrong >= ENOUGH => Verdict::Blamed(blame),
             _ => Verdict::Fine,

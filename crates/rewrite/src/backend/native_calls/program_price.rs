@@ -1,55 +1,32 @@
-//! What programs cost, as XLA:CPU compiles them and by one call.
+//! What programs cost, as the engine compiles them and by one call.
 //!
-//! XLA:CPU reads an array once for each reduction or two that depend on each other, and a call reads
+//! An engine reads an array once for each reduction or two that depend on each other, and a call reads
 //! it once if a slab, such as a row, stays in a cache. So a call pays where arrays are larger than the
-//! caches and a program has many reductions. One kind does on every run of the measurements
-//! (`benches/native_programs.py`), whether the system gives memory in huge pages or in small ones: the
+//! caches and a program has many reductions. The target's table ([`ProgramTime`]) has one kind: the
 //! gradient of a norm of rows together with that of its scale, which adds up along columns what is made
-//! of the sums of rows. For gradients without a scale, softmax and forward norms, a call was 0.5 to 3.9
-//! times as fast as XLA:CPU's form in huge pages: those are left alone.
-
-use std::ops::RangeInclusive;
+//! of the sums of rows. Of other programs it has no times, and they are left alone.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
+use tilewright_target::programs::ProgramTime;
 
-use super::price::Price;
+use super::Price;
 use crate::analysis::iteration::Region;
 
-/// The times of programs of a kind: two threads of an AMD EPYC with 32 MB of third cache, jaxlib
-/// 0.12.0.1, memory in huge pages, which favours what is compiled. Those of the least arrays are of an Intel
-/// Xeon with AVX-512 and AMX.
-struct Kind {
-    /// The fewest reductions along rows.
-    reductions: usize,
-    /// The lengths of rows.
-    row: RangeInclusive<usize>,
-    /// The fewest bytes that whole arrays take together.
-    bytes: f64,
-    /// The nanoseconds per element of what is compiled and of the call.
-    times: [f64; 2],
-}
-
-/// A program is of the first kind that it fits: two reductions along rows are those of an RMS norm.
-const KINDS: [Kind; 5] = [
-    Kind { reductions: 4, row: 16..=1024, bytes: 100_000_000.0, times: [1.94, 1.25] },
-    Kind { reductions: 4, row: 16..=1024, bytes: 48_000_000.0, times: [1.77, 1.19] },
-    Kind { reductions: 4, row: 256..=1024, bytes: 12_000_000.0, times: [1.13, 0.9] },
-    Kind { reductions: 2, row: 16..=128, bytes: 48_000_000.0, times: [1.54, 1.0] },
-    Kind { reductions: 2, row: 16..=1024, bytes: 48_000_000.0, times: [1.3, 1.05] },
-];
-
-/// The fewest elements of a space for which there is a price.
+/// The fewest elements of a space for which there may be a price: the search for what belongs together
+/// takes a while.
 const LEAST_ELEMENTS: i64 = 1 << 20;
 
 /// Checks whether a call may pay for what a reduce is part of, before that is looked for.
-pub(super) fn may_pay(module: &Module, reduce: InstId) -> bool {
+pub(super) fn may_pay(module: &Module, reduce: InstId, times: &[ProgramTime]) -> bool {
     let array = module.operands(reduce).first().and_then(|&array| module.array_shape(array));
-    array.and_then(ArrayShape::num_elements).is_some_and(|elements| elements >= LEAST_ELEMENTS)
+    let elements = array.and_then(ArrayShape::num_elements);
+    !times.is_empty() && elements.is_some_and(|elements| elements >= LEAST_ELEMENTS)
 }
 
-/// Returns the price of a region; `None` if nothing is known of such ones.
-pub(super) fn price(module: &Module, region: &Region) -> Option<Price> {
+/// Returns the price of a region by the first time that it fits; `None` if a call of it is not faster, or
+/// nothing is known of such ones.
+pub(super) fn price(module: &Module, region: &Region, times: &[ProgramTime]) -> Option<Price> {
     let Reductions { rows, row, adds_up_columns } = Reductions::of(module, region)?;
     let rank = region.space.len();
     let is_whole = |id: &&InstId| region.along.get(*id).is_some_and(|along| along.len() == rank);
@@ -60,10 +37,9 @@ pub(super) fn price(module: &Module, region: &Region) -> Option<Price> {
     }
     let elements = region.space.iter().map(|&dim| dim as f64).product::<f64>();
     let bytes = elements * 4.0 * (read + written) as f64;
-    let mut kinds = KINDS.iter();
-    let kind = kinds.find(|k| rows >= k.reductions && k.row.contains(&row) && bytes >= k.bytes)?;
-    let [compiled, native] = kind.times.map(|time| time * elements / 1e3);
-    Some(Price { compiled, native })
+    let time = times.iter().find(|time| time.fits(rows, row, bytes))?;
+    let [compiled, native] = [time.compiled, time.kernel].map(|ns| ns * elements / 1e3);
+    (native < compiled).then_some(Price { compiled, native })
 }
 
 /// The reductions of whole arrays in a region without exponentials.

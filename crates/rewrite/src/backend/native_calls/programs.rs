@@ -6,7 +6,7 @@
 //!
 //! `norm` is what goes over one iteration space (`analysis::iteration`): reductions, and the
 //! elementwise ops and broadcasts that use their results. The call computes it slab by slab, so that
-//! an array is read from memory once or twice, whatever XLA:CPU would fuse.
+//! an array is read from memory once or twice, whatever the engine would fuse.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, GetTupleElementAttrs};
@@ -42,7 +42,10 @@ pub(super) fn call_programs(
     let mut order = Order::of(module, computation);
     let mut tried: FxHashSet<InstId> = FxHashSet::default();
     for seed in seeds {
-        if !tried.insert(seed) || !module.is_live(seed) || !program_price::may_pay(module, seed) {
+        if !tried.insert(seed)
+            || !module.is_live(seed)
+            || !program_price::may_pay(module, seed, &cx.target.programs)
+        {
             continue;
         }
         let Some(region) = Region::of(module, &order, seed) else { continue };
@@ -75,7 +78,7 @@ fn fits(module: &Module, region: &Region) -> bool {
         && region.outputs.iter().all(|&id| is_float(id) && (is_small(id) || is_written(module, id)))
 }
 
-/// Checks whether whoever uses an array reads it from memory: XLA:CPU would fuse elementwise ops with
+/// Checks whether whoever uses an array reads it from memory: engines fuse elementwise ops with
 /// what computes it.
 fn is_written(module: &Module, id: InstId) -> bool {
     module.users(id).into_iter().filter(|&user| module.is_live(user)).all(|user| {
@@ -100,15 +103,11 @@ fn attempt(
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(&seed) = region.outputs.first() else { return Ok(false) };
-    let Some(price) = program_price::price(module, region) else { return Ok(false) };
-    let (place, count) = (Place::of(module, seed), region.members.len());
-    let times = format!("{:.0} us instead of {:.0} of XLA:CPU", price.native, price.compiled);
-    if !price.pays() {
-        let why =
-            format!("{count} instructions by one call of this CPU's kernels would take {times}");
-        cx.refuse(NativeCalls.name(), place, why);
+    let Some(price) = program_price::price(module, region, &cx.target.programs) else {
         return Ok(false);
-    }
+    };
+    let (place, count) = (Place::of(module, seed), region.members.len());
+    let times = price.words();
     let text = format!("computed {count} instructions by one call of this CPU's kernels: {times}");
     if !cx.make(NativeCalls.name(), place, text) {
         return Ok(false);

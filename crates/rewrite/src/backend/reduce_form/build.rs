@@ -154,14 +154,14 @@ impl<'a> Line<'a> {
     }
 
     /// Combines so many slices of `side` elements each by a window whose elements lie `side` apart, in
-    /// rows of all slices. XLA:CPU fuses the reshape to these rows with the step before, which then
+    /// rows of all slices. XLA fuses the reshape to these rows with the step before, which then
     /// computes such rows. If each slice were a row, the step would compute it without vectors wherever
     /// `side` is not a multiple of a vector.
     fn window(&mut self, before: i64, [slices, side]: [i64; 2], is_last: bool) -> Option<()> {
         let (at, mut dims) = around_one(before, slices.checked_mul(side)?, 1);
         self.regroup(&dims)?;
         let mut window: Vec<WindowDim> = dims.iter().map(|_| WindowDim::new(1)).collect();
-        // XLA:CPU makes a reduce of a window that spans the dim and has no stride.
+        // XLA makes a reduce of a window that spans the dim and has no stride.
         let stride = if side == 1 { slices } else { 1 };
         window[at] = WindowDim { stride, window_dilation: side, ..WindowDim::new(slices) };
         dims[at] = side;

@@ -56,7 +56,7 @@ const MOST_COLUMNS: i64 = 8;
 /// along the innermost axis are whole vectors of `lanes` elements if they can be.
 pub(super) fn steps(form: Form, axes: &Axes, lanes: i64) -> Option<Steps> {
     let steps = match form {
-        Form::AsIs | Form::InF32 => return None,
+        Form::AsIs | Form::InF32 | Form::Copied | Form::Kernel => return None,
         Form::Merged => Steps::from_slice(&[Step::Rest]),
         Form::Folds => folds(axes, lanes, |_| By::Reduce),
         Form::Windows => folds(axes, lanes, |step| if step == 0 { By::Reduce } else { By::Window }),

@@ -30,8 +30,7 @@
 //!
 //! Preconditions: what is reduced is computed for this reduction alone, by elementwise ops and broadcasts
 //! from arrays in memory (nobody measured arrays that are transposed, sliced or gathered where they are
-//! read); a reducer as for
-//! [`crate::reshape_motion::reduce_through_reshape`]; no devices that hold parts of arrays; an extremum of
+//! read); a reducer as for [`crate::reshape_motion::reduce_through_reshape`]; no devices that hold parts of arrays; an extremum of
 //! floats prefers NaN. Sums are regrouped into shorter chains, or accumulated in f32 (bounded; the only form
 //! of sums of 16-bit floats, whose partial sums other forms would round); extrema, truth values and integers
 //! keep every bit.
@@ -49,7 +48,7 @@ use crate::analysis::axes::axes_of;
 use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
 use crate::analysis::sharding::is_partitioned;
 use crate::cost::CostModel;
-use crate::cost::reductions::reduction;
+use crate::cost::reductions::{reduction, source_of};
 use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
@@ -131,8 +130,8 @@ fn rewrite(
 fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(Form, Candidate)> {
     let first = *reduced_arrays(module, reduce.id).first()?;
     let array = module.array_shape(first)?;
-    let is_computed = cx.model().is_fused(module, first);
-    let found = reduction(&reduce.reducer, array, reduce.dims(module), is_computed)?;
+    let source = source_of(cx.model().is_fused(module, first));
+    let found = reduction(&reduce.reducer, array, reduce.dims(module), source)?;
     // The reduce's own computation is enough to see whether there is a form.
     let can = |form| {
         (form == Form::InF32 || is_for_alone(module, cx.model(), reduce.id))

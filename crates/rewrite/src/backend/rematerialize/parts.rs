@@ -1,0 +1,141 @@
+//! The parts of what a copy computes, by which the target's table knows its times.
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use tilewright_ir::reducer::Reducer;
+use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
+use tilewright_target::reductions::{Form, Reduction, Reductions, Source};
+
+use super::Copies;
+use crate::analysis::reduce::reduced_arrays;
+use crate::cost::reductions::reduction;
+use crate::cost::shared::Shared;
+use crate::cost::takes_minor;
+
+/// The most instructions between a value and a reduction that are visited.
+const MOST_VISITED: usize = 64;
+
+impl Copies {
+    /// Checks whether each sum is faster with a copy of its own, as measured.
+    pub(super) fn pay(&self, module: &Module, table: &Reductions) -> bool {
+        self.by.iter().all(|one| self.is_faster(module, one, table).unwrap_or(false))
+    }
+
+    fn is_faster(&self, module: &Module, one: &Shared, table: &Reductions) -> Option<bool> {
+        let Op::Reduce(attrs) = module.op(one.reduction) else { return None };
+        let reducer = Reducer::of(module, attrs.to_apply)?;
+        // A maximum of a copy might equal no element of the value: copies may differ in the last place.
+        if reducer.monoid()?.opcode != Opcode::Add {
+            return None;
+        }
+        let &first = reduced_arrays(module, one.reduction).first()?;
+        let array = module.array_shape(first)?;
+        let found = reduction(&reducer, array, &attrs.dimensions, self.kind(module, one)?)?;
+        let innermost = array.dims().iter().rev().copied().find(|&size| size != 1)?;
+        let found = Reduction { innermost, several: self.several, ..found };
+        Some(table.best(&found, |form| form == Form::Copied).is_some())
+    }
+
+    /// Returns the kind of what is computed for a sum: that of its dearest part.
+    fn kind(&self, module: &Module, one: &Shared) -> Option<Source> {
+        let copied = self.cone.iter().map(|part| part.id);
+        let computed = copied.chain(between(module, self.value, one)?);
+        let mut dearest = Source::Shared;
+        for id in computed {
+            dearest = dearest.max(part_of(module, id)?);
+        }
+        if self.reads_several(module) {
+            Some(dearest.max(Source::SharedArrays))
+        } else {
+            Some(dearest)
+        }
+    }
+
+    /// Checks whether the copied instructions read several arrays, without those that are broadcast.
+    fn reads_several(&self, module: &Module) -> bool {
+        let is_copied = |id: InstId| self.cone.iter().any(|part| part.id == id);
+        let elementwise =
+            self.cone.iter().map(|part| part.id).filter(|&id| module.opcode(id).is_elementwise());
+        let operands = elementwise.flat_map(|id| module.operands(id).iter().copied());
+        let read: FxHashSet<InstId> = operands.filter(|&id| !is_copied(id)).collect();
+        read.len() > 1
+    }
+}
+
+/// Returns the instructions that are computed between a value and a reduction of it. `None` if there are
+/// too many.
+fn between(module: &Module, value: InstId, shared: &Shared) -> Option<FxHashSet<InstId>> {
+    let mut next: SmallVec<[InstId; 4]> = reduced_arrays(module, shared.reduction).into();
+    let mut met: FxHashSet<InstId> = FxHashSet::default();
+    while let Some(id) = next.pop() {
+        let is_computed = id != value && module.opcode(id).is_elementwise();
+        if !is_computed || !met.insert(id) {
+            continue;
+        }
+        if met.len() > MOST_VISITED {
+            return None;
+        }
+        if !shared.readers.contains(&id) {
+            next.extend_from_slice(module.operands(id));
+        }
+    }
+    Some(met)
+}
+
+/// Returns the kind of a value of which an instruction computes a part. `None` if nobody measured such
+/// values.
+fn part_of(module: &Module, id: InstId) -> Option<Source> {
+    let array = module.array_shape(id)?;
+    let opcode = module.opcode(id);
+    if matches!(opcode, Opcode::Reshape | Opcode::Bitcast | Opcode::OptimizationBarrier) {
+        return Some(Source::Shared);
+    }
+    let mut dearest = match module.op(id) {
+        Op::Broadcast(spread) => spread_part(array, &spread.dimensions),
+        _ => elementwise_part(opcode)?,
+    };
+    for &value in module.operands(id).iter().chain([&id]) {
+        dearest = dearest.max(match (module.array_shape(value)?.element_type, opcode) {
+            (ElementType::F32 | ElementType::Pred, _) => Source::Shared,
+            (ElementType::BF16, Opcode::Convert) => Source::SharedNarrow,
+            (ElementType::BF16, _) => Source::SharedRounded,
+            _ => return None,
+        });
+    }
+    Some(dearest)
+}
+
+/// Returns the kind of values with a broadcast to an array.
+fn spread_part(array: &ArrayShape, dims: &[i64]) -> Source {
+    if dims.is_empty() {
+        Source::SharedScalar
+    } else if takes_minor(array, dims) {
+        Source::SharedRow
+    } else {
+        Source::SharedColumn
+    }
+}
+
+/// Returns the kind of values with an elementwise op. `None` if nobody measured such values.
+fn elementwise_part(opcode: Opcode) -> Option<Source> {
+    match opcode {
+        Opcode::Abs
+        | Opcode::Add
+        | Opcode::Convert
+        | Opcode::Copy
+        | Opcode::Divide
+        | Opcode::Maximum
+        | Opcode::Minimum
+        | Opcode::Multiply
+        | Opcode::Negate
+        | Opcode::Subtract => Some(Source::Shared),
+        Opcode::And
+        | Opcode::Clamp
+        | Opcode::Compare
+        | Opcode::Not
+        | Opcode::Or
+        | Opcode::Select => Some(Source::SharedChoice),
+        _ if opcode.is_transcendental() => Some(Source::SharedFunction),
+        _ => None,
+    }
+}
