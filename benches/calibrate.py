@@ -16,7 +16,9 @@ read, too, more programs are drawn (`copies.py`), and their mean decides.
 `--refine` draws N more programs of each kind that has a faster form, and corrects its times: three
 programs do not show all that a kind can be. `check_forms.py` then checks the table's choices.
 
-The first takes 20 minutes on two quiet cores, the second 7.
+Kernels are those of the installed `tilewright`, which must be a release build.
+
+The first takes about 40 minutes on two quiet cores, of which copies take 14; the second takes 7.
 """
 
 from __future__ import annotations
@@ -80,8 +82,8 @@ def forced(program: Program, form: str, folder: Path) -> str | None:
     """The program in a form; `None` if it has no such form."""
     folder.mkdir(exist_ok=True)
     target, source, out = folder / "target.toml", folder / "in.hlo", folder / "out.hlo"
-    cells = [f"{cell} | as-is 1000 | {form} 1" for cell in program.cells]
-    target.write_text('base = "cpu"\n' + table(cells, "forced"))
+    cell = f"{program.cell} | as-is 1000 | {form} 1"
+    target.write_text('base = "cpu"\n' + table([cell], "forced"))
     source.write_text(program.text)
     tool.tilewright("opt", source, "--target", target, "--passes", f"{PASSES[form]},dce", "-o", out)
     changed = out.read_text()
@@ -307,12 +309,10 @@ def main() -> None:
     for cell in made:
         print(cell, flush=True)
         cells.append(cell)
-    if options.only:
-        measured = {cell.split(" | ")[0] for cell in cells}
-        others = (line for line in cells_of(text) if options.only not in line)
-        cells.extend(line for line in others if line.split(" | ")[0] not in measured)
+    if options.refine is None:
+        cells = kept(cells) + [line for line in cells_of(text) if options.only and options.only not in line]
     head = text.split("[reductions]")[0].rstrip("\n")
-    file.write_text(f"{head}\n\n{table(kept(cells), engine())}")
+    file.write_text(f"{head}\n\n{table(cells, engine())}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,6 @@ class Shared:
     part: str
     several: bool
     text: str
-    element_type: str = "f32"
     folding: str = "sum"
 
     @property
@@ -53,11 +52,6 @@ class Shared:
         key = walk, False, beginning(INNERMOST, self.shape.dims[-1]), LONGEST[0]
         flags = "large" * (math.prod(self.shape.dims) >= LARGE), "several" * self.several
         return cell_of("sum", "f32", self.part, key, *flags)
-
-    @property
-    def cells(self) -> list[str]:
-        """The cells that decide on its form."""
-        return [self.cell]
 
 
 class Writer:

@@ -8,8 +8,8 @@
 For every program of the suite, the original text and the text that `tilewright
 opt` writes are compiled, warmed up, and run in turn, each going first every
 other time.  The table has the medians and their ratio, and the ratio of the target's model;
-more than 1 means that the rewritten program is faster.  The last lines have the geometric mean of all
-ratios, and of those of programs that were changed.
+more than 1 means that the rewritten program is faster.  The last lines have the geometric
+mean of all ratios, and of those of programs that were changed.
 
 `real` are the files in fixtures/real, `foreign` models of others with their training
 steps (fixtures/foreign), `torch` what PyTorch/XLA writes (fixtures/torch); the others are

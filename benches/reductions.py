@@ -259,11 +259,6 @@ class Drawn:
         """The beginning of its cell."""
         return cell_of(self.folding, self.element_type, self.source, self.shape.key)
 
-    @property
-    def cells(self) -> list[str]:
-        """The cells that decide on its form."""
-        return [self.cell]
-
 
 def programs_of(
     folding: str, element_type: str, source: str, found: Sequence[Shape], draw: random.Random

@@ -126,9 +126,9 @@ named! {
         Wide = "wide",
         /// The columns along the innermost axis, combined one by one.
         Columns = "columns",
-        /// Of a shared value: from a copy of its own, which is computed where it is reduced.
+        /// The reduction computes a copy of a shared value for itself, where it reduces it.
         Copied = "copied",
-        /// Of a stored array: by a kernel of this CPU, which is a custom call; on request alone.
+        /// A kernel of this CPU reduces a stored array: a custom call, on request alone.
         Kernel = "kernel",
     }
 }

@@ -14,7 +14,7 @@ A target's table of reductions is measured, on a quiet machine, in a clone of Ti
 environment of Python that has the jaxlib to be measured:
 
   tilewright targets cpu -o mine.toml
-  python benches/calibrate.py --engine mine.toml    # half an hour: draws programs, times their forms
+  python benches/calibrate.py --engine mine.toml    # 40 minutes: draws programs, times their forms
   python benches/calibrate.py --refine mine.toml    # draws more where a form is faster
   python benches/check_forms.py mine.toml           # how often the choice is the best one
   tilewright opt module.hlo --target mine.toml

@@ -1,4 +1,4 @@
-//! The parts of what a copy computes, by which the target's table knows its times.
+//! The kinds of shared values, by what computes them: the target's table has the times of each kind.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -40,15 +40,12 @@ impl Copies {
     fn kind(&self, module: &Module, one: &Shared) -> Option<Source> {
         let copied = self.cone.iter().map(|part| part.id);
         let computed = copied.chain(between(module, self.value, one)?);
-        let mut dearest = Source::Shared;
+        let mut dearest =
+            if self.reads_several(module) { Source::SharedArrays } else { Source::Shared };
         for id in computed {
             dearest = dearest.max(part_of(module, id)?);
         }
-        if self.reads_several(module) {
-            Some(dearest.max(Source::SharedArrays))
-        } else {
-            Some(dearest)
-        }
+        Some(dearest)
     }
 
     /// Checks whether the copied instructions read several arrays, without those that are broadcast.
