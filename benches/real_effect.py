@@ -194,13 +194,24 @@ def summary(rows: Sequence[Row]) -> str:
             f"{len(changed)} of them rewritten: {geometric_mean(changed):.2f}",
             f"least: {worst.ratio:.2f}, {worst.name}",
             f"modelled within {NEAR}x of that: {sum(map(is_near, changed))} of {len(changed)}",
+            f"nine in ten of them within {ratio_error(changed):.2f}x: `ratio_error` of the target",
         ]
     return "\n".join(lines)
 
 
+def error(row: Row) -> float:
+    """The factor by which the model is off."""
+    return max(row.modelled / row.ratio, row.ratio / row.modelled)
+
+
 def is_near(row: Row) -> bool:
     """Whether the model is near to what was measured."""
-    return 1 / NEAR <= row.modelled / row.ratio <= NEAR
+    return error(row) <= NEAR
+
+
+def ratio_error(rows: Sequence[Row]) -> float:
+    """The factor within which the model is right for nine in ten."""
+    return sorted(map(error, rows))[len(rows) * 9 // 10]
 
 
 def geometric_mean(rows: Sequence[Row]) -> float:

@@ -151,7 +151,8 @@ fn repeated_cuts_come_close_to_the_best_of_three() {
             continue;
         }
         let best = least(&[0, 1, 2]);
-        let options = Options::new(target.clone()).with_least_saving(0.0);
+        let mut options = Options::new(target.clone());
+        options.target.least_gain = 1.0;
         let report = common::optimized(&before, &options).report;
         let (start, found) = (report.before.cycles, report.after.cycles);
         assert!(found >= best - 0.01, "seed {seed}: {found} is less than the best, {best}");

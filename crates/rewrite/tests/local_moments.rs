@@ -50,7 +50,7 @@ const BOTH: &str = r#"{\"data\"}, {\"model\"}, {}"#;
 /// Returns options under which every round counts.
 fn every_round_counts(mut options: Options) -> Options {
     (options.target.round_cycles, options.target.link_bytes_per_cycle) = (1e7, 1.0);
-    options.least_saving = 0.0;
+    options.target.least_gain = 1.0;
     options
 }
 

@@ -349,3 +349,22 @@ ENTRY e {
     let one_precision = optimized(&module(text), &pipeline("cleanup", "tpu-like"));
     assert!(!one_precision.report.unchanged);
 }
+
+/// Small programs need more than others; what a loop saves in one turn is never small.
+#[test]
+fn small_savings_are_left_unless_a_loop_repeats_them() {
+    let left = |name: &str, small_saving_cycles: f64| {
+        let (_, before) =
+            models_called(&[name]).into_iter().find(|(of, _)| of.ends_with(name)).unwrap();
+        let mut options = pipeline("default", "tpu-like");
+        options.target.least_small_gain = 1000.0;
+        options.target.small_saving_cycles = small_saving_cycles;
+        let report = optimized(&before, &options).report;
+        let told = report.notes.iter().any(|note| note.text.contains("to be worth it, less than"));
+        assert_eq!(told, report.unchanged, "{name}: {:?}", report.notes);
+        report.unchanged
+    };
+    assert!(!left("group_norm_nhwc", 0.0));
+    assert!(left("group_norm_nhwc", 1e9));
+    assert!(!left("group_norm_scan", 1e9));
+}

@@ -22,6 +22,8 @@ pub(crate) enum Rule {
     Rate,
     /// Cycles: a number that may be zero.
     Cost,
+    /// A quotient of times: a number from 1 on.
+    Factor,
     /// A table of [`Reductions`]; a file may leave it out.
     Reductions,
     /// A list of [`ProgramTime`]; a file may leave it out.
@@ -31,6 +33,8 @@ pub(crate) enum Rule {
 /// The largest number of a rate or cost: far past any machine, yet small
 /// enough that no sum of costs becomes infinite.
 const MAX: f64 = 1e12;
+/// The largest quotient of times.
+const MAX_FACTOR: f64 = 1000.0;
 /// The smallest rate.
 const MIN_RATE: f64 = 1e-6;
 
@@ -59,6 +63,7 @@ impl Rule {
                 .is_some_and(|n| (min..=max).contains(&n) && n.unsigned_abs().is_power_of_two()),
             Self::Rate => number(value).is_some_and(|x| (MIN_RATE..=MAX).contains(&x)),
             Self::Cost => number(value).is_some_and(|x| (0.0..=MAX).contains(&x)),
+            Self::Factor => number(value).is_some_and(|x| (1.0..=MAX_FACTOR).contains(&x)),
             Self::Reductions | Self::Programs => true,
         };
         (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
@@ -79,6 +84,7 @@ impl Rule {
             Self::PowerOfTwo(min, max) => format!("a power of two from {min} to {max}"),
             Self::Rate => format!("a number from {MIN_RATE} to {MAX}"),
             Self::Cost => format!("a number from 0 to {MAX}"),
+            Self::Factor => format!("a number from 1 to {MAX_FACTOR}"),
             Self::Reductions => {
                 "a table that `benches/calibrate.py` writes, or leave it out".to_owned()
             }

@@ -122,6 +122,17 @@ target! {
     has_f64: bool = Rule::Flag;
     /// Cycles in a nanosecond.
     cycles_per_ns: f64 = Rule::Rate;
+    /// How many times as many cycles a module must take before it is rewritten as after. Less is
+    /// within the model's error, and a backend fuses the forms that it recognises.
+    least_gain: f64 = Rule::Factor;
+    /// The same for a module without loops that saves fewer than `small_saving_cycles`.
+    least_small_gain: f64 = Rule::Factor;
+    /// Cycles of which no measurement tells whether a rewrite saves them: what starting the kernels
+    /// of a module takes changes by as much.
+    small_saving_cycles: f64 = Rule::Cost;
+    /// The factor within which the modelled ratio of a module's times, before and after, was that
+    /// of nine in ten measured programs.
+    ratio_error: f64 = Rule::Factor;
     /// The measured times of reductions, form by form.
     reductions: Reductions = Rule::Reductions;
     /// The measured times of programs that kernels of this CPU compute in one call.

@@ -156,6 +156,9 @@ pub struct OptReport {
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
     /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
+    /// The factor within which the ratio of cycles was that of times, for nine in ten programs
+    /// that were measured on the target.
+    pub ratio_error: f64,
 }
 
 /// A rewrite that changes the results of a module.
@@ -248,6 +251,7 @@ impl From<&Report> for OptReport {
             left_out: Vec::new(),
             explained: None,
             caveat: report.caveat,
+            ratio_error: report.ratio_error,
         }
     }
 }

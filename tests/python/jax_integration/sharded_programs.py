@@ -34,6 +34,8 @@ EXPLICIT = Mesh(
     axis_types=(jax.sharding.AxisType.Explicit,) * 2,
 )
 X = numbers(8, 16, 16, 64)
+# What one device has of it takes long enough to be rewritten.
+LARGE = numbers(8, 64, 64, 64)
 COLLECTIVES = (
     "all-reduce",
     "all-gather",
@@ -115,7 +117,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     ),
     "in_shard_map": (
         lambda jit: mapped(jit, local, in_specs=P("a", "b"), out_specs=P("a", "b")),
-        lambda: X,
+        lambda: LARGE,
     ),
     "grad_in_shard_map": (
         lambda jit: mapped(
@@ -124,7 +126,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
             in_specs=P("a", "b"),
             out_specs=P("a", "b"),
         ),
-        lambda: X,
+        lambda: LARGE,
     ),
     "in_partial_shard_map": (
         lambda jit: mapped(
@@ -142,7 +144,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     ),
     "pmap": (
         lambda jit: jax.pmap(jit(local), axis_name="a"),
-        lambda: X.reshape(8, 1, 16, 16, 64),
+        lambda: LARGE.reshape(8, 1, 64, 64, 64),
     ),
 }
 

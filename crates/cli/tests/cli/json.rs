@@ -41,7 +41,7 @@ fn opt() {
     let report = done.stderr_json();
     let both = ["peak_live_bytes", "memory_sweeps"];
     assert!(report["caveat"].is_null() && report["traffic"].is_null());
-    let figures = ["before", "after", "traffic", "caveat"];
+    let figures = ["before", "after", "traffic", "caveat", "ratio_error"];
     let rest = ["passes", "stopped", "unchanged", "notes", "left_out", "explained"];
     assert_keys(&report, &[figures.as_slice(), &rest, &both].concat());
     for key in both {

@@ -1,6 +1,7 @@
 //! The modelled figures of a module, and the report on a run.
 
 use tilewright_ir::Module;
+use tilewright_target::Target;
 
 use super::report::{Note, PassReport, Report, StopReason, caveat};
 use crate::analysis::sharding::Traffic;
@@ -19,9 +20,8 @@ pub(super) struct Figures {
 }
 
 /// The notes and results of a run.
-pub(super) struct Done {
-    /// The name of the target.
-    pub(super) target: String,
+pub(super) struct Done<'a> {
+    pub(super) target: &'a Target,
     pub(super) notes: Vec<Note>,
     pub(super) stopped: StopReason,
     /// [`Options::stop_after`](super::options::Options::stop_after).
@@ -46,11 +46,21 @@ impl Figures {
         }
     }
 
+    /// Returns the cycles below which a rewritten module is kept. A loop repeats what its body saves, so that
+    /// no saving of a module with loops is small.
+    pub(super) fn enough(&self, target: &Target) -> f64 {
+        let cycles = self.cost.cycles;
+        let small = if self.caveat.is_some() { 0.0 } else { target.small_saving_cycles };
+        let of_small = (cycles / target.least_small_gain).max(cycles - small);
+        of_small.min(cycles / target.least_gain)
+    }
+
     /// Returns the report on a module that is given back as it was: `self` has its figures before
     /// the passes, `after` those after them.
-    pub(super) fn report(&self, after: &Self, done: Done) -> Report {
+    pub(super) fn report(&self, after: &Self, done: Done<'_>) -> Report {
         Report {
-            target: done.target,
+            target: done.target.name.clone(),
+            ratio_error: done.target.ratio_error,
             before: self.cost,
             after: after.cost,
             peak_live_bytes: [self.peak_live_bytes, after.peak_live_bytes],

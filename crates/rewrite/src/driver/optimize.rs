@@ -95,12 +95,12 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
     let before = before.unwrap_or(given);
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
-    let enough = least * (1.0 - options.least_saving);
+    let enough = before.enough(&options.target);
     let gains = run.cost_gated > 0 && pays(enough, reached);
     let Run { module: changed, passes, mut notes, rolled_back, cost_gated, .. } = run;
     notes.extend(rolled_back);
     let mut notes = relevant(notes);
-    let (target, stop_after) = (options.target.name.clone(), options.stop_after);
+    let (target, stop_after) = (&options.target, options.stop_after);
     if plan.keeps_result || gains {
         let around = match simplest {
             Some((simplest, _)) if gains && !plan.keeps_result => around_gains(
@@ -130,7 +130,7 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     }
     notes.retain(|note| note.verdict == Verdict::Left);
     if cost_gated > 0 && !gains {
-        notes.push(whole_left(least, reached, options));
+        notes.push(whole_left(least, reached, enough, target));
     }
     let done = Done { target, notes, stopped, stop_after, passes };
     Ok(Optimized { module, report: before.report(&before, done) })
@@ -144,8 +144,7 @@ fn left_alone(
     options: &Options,
 ) -> Optimized {
     let figures = Figures::of(&module, model);
-    let target = options.target.name.clone();
-    let stopped = StopReason::Fixpoint;
+    let (target, stopped) = (&options.target, StopReason::Fixpoint);
     let done = Done { target, notes, stopped, stop_after: None, passes: Vec::new() };
     let report = figures.report(&figures, done);
     Optimized { module, report }

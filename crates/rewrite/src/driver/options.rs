@@ -40,10 +40,6 @@ pub struct Options {
     pub skipped: Vec<Skipped>,
     /// The largest number of rounds through the passes.
     pub max_rounds: usize,
-    /// The smallest fraction of its modelled cycles that a module must save; else it is left as it
-    /// is. The model is no more exact than that, and the backend fuses the forms that it
-    /// recognises.
-    pub least_saving: f64,
     /// The evaluator of constants; without one, none are folded.
     pub evaluator: Option<&'static dyn Evaluate>,
     /// The observer of the passes, if there is one: see [`Options::with_observer`].
@@ -105,7 +101,6 @@ impl Options {
             without: Vec::new(),
             skipped: Vec::new(),
             max_rounds: 100,
-            least_saving: 0.02,
             evaluator: None,
             observer: None,
             cancel: None,
@@ -156,12 +151,6 @@ impl Options {
     #[must_use]
     pub fn with_max_rounds(self, max_rounds: usize) -> Self {
         Self { max_rounds, ..self }
-    }
-
-    /// Sets the smallest fraction of its cycles that a module must save; else it is left as it is.
-    #[must_use]
-    pub fn with_least_saving(self, least_saving: f64) -> Self {
-        Self { least_saving, ..self }
     }
 
     /// Sets the observer. It is called after every pass that changed the module, with the name of

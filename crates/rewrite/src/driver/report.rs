@@ -23,6 +23,8 @@ pub use text::Explanation;
 pub struct Report {
     /// The name of the target.
     pub target: String,
+    /// The target's [`ratio_error`](tilewright_target::Target::ratio_error).
+    pub ratio_error: f64,
     /// The modelled cost before: of the module in its simplest form, which a backend finds by
     /// itself. The other figures before are of that form too.
     pub before: Cost,

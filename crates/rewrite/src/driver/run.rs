@@ -5,6 +5,7 @@ use std::time::Instant;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::verify::verify;
 use tilewright_ir::{InstId, Module};
+use tilewright_target::Target;
 
 use super::candidate::{Cycles, Scope};
 use super::costs::Costs;
@@ -269,7 +270,7 @@ impl<'a> Run<'a> {
 
     /// Undoes the changes since a snapshot, and notes that.
     fn roll_back(&mut self, best: Snapshot<'a>, cycles: f64) {
-        self.rolled_back.push(whole_left(best.cycles, cycles, self.options));
+        self.rolled_back.push(whole_left(best.cycles, cycles, best.cycles, &self.options.target));
         self.restore(best);
     }
 
@@ -461,16 +462,19 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Notes that rewrites which paid one by one did not pay together.
-pub(super) fn whole_left(before: f64, after: f64, options: &Options) -> Note {
-    let target = &options.target.name;
-    let why = if pays(after, before) {
-        format!("the module would take {after:.0} cycles instead of {before:.0} on {target}")
-    } else if pays(before, after) {
-        let least = options.least_saving * 100.0;
-        format!("they save less than {least:.0} % of the module's cycles on {target}")
+/// Notes that rewrites which paid one by one did not pay together, or did not save enough: a module must take
+/// less than `enough`.
+pub(super) fn whole_left(before: f64, after: f64, enough: f64, target: &Target) -> Note {
+    let name = &target.name;
+    let why = if pays(before, after) {
+        format!(
+            "the module would take {after:.0} cycles instead of {before:.0} on {name}; to be worth \
+             it, less than {enough:.0}"
+        )
+    } else if pays(after, before) {
+        format!("the module would take {after:.0} cycles instead of {before:.0} on {name}")
     } else {
-        format!("the module would take as many cycles as before on {target}")
+        format!("the module would take as many cycles as before on {name}")
     };
     Note {
         pass: "pipeline",

@@ -28,6 +28,9 @@ class Entry:
     """The time that the rewriter took, conversions included."""
     explanation: str
     """What was rewritten and what was left, with reasons."""
+    ratio_error: float = 1.0
+    """The factor within which nine in ten measured ratios were the modelled one; 1 if nothing was
+    modelled."""
 
     @property
     def ratio(self) -> float:
@@ -77,9 +80,11 @@ class Report(Sequence[Entry]):
         rows = self._rows()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        error = max(entry.ratio_error for entry in self)
         lines.append(
             f"{len(self.rewritten)} of {len(self)} rewritten in {self.seconds:.2f} s; "
-            "`modelled` is a ratio of modelled cycles, not a measurement"
+            "`modelled` is a ratio of modelled cycles, not a measurement: "
+            f"of ten measured ratios, nine are within {error:g} times the modelled one"
         )
         return "\n".join(lines)
 

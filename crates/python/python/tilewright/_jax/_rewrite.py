@@ -38,6 +38,7 @@ class Outcome:
     cycles_before: float
     cycles_after: float
     explanation: str
+    ratio_error: float = 1.0
 
 
 # Modules that differ in nothing but metadata, such as the layers of a model, are optimised once;
@@ -141,6 +142,7 @@ def optimized(
         instructions=module.instruction_count,
         cycles_before=found["before"]["cycles"],
         cycles_after=found["after"]["cycles"],
+        ratio_error=found["ratio_error"],
         explanation=explanation,
     )
     with _LOCK:
@@ -242,6 +244,7 @@ def note(name: str, target: str, why: str, outcome: Outcome | None, seconds: flo
             instructions=outcome.instructions if outcome else 0,
             cycles_before=outcome.cycles_before if outcome else 0.0,
             cycles_after=outcome.cycles_after if outcome else 0.0,
+            ratio_error=outcome.ratio_error if outcome else 1.0,
             seconds=seconds,
             explanation=outcome.explanation if outcome else "",
         )

@@ -12,6 +12,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, caveat, .. } = self;
         write!(f, "on {target}. Costs are a model, not a measurement.\n\n{}", self.costs())?;
+        let error = self.ratio_error;
+        write!(
+            f,
+            "\nOf ten ratios measured on {target}, nine are within {error} times the modelled one.\n"
+        )?;
         if let Some(caveat) = caveat {
             write!(f, "\nThe ratio of times may be another one: {caveat}.\n")?;
         }
@@ -158,6 +163,7 @@ mod tests {
         let pass = PassReport { name: "reshape", changes: 2, time: Duration::from_micros(1250) };
         Report {
             target: "linear".to_owned(),
+            ratio_error: 1.5,
             before,
             after,
             peak_live_bytes: [10, 8],
@@ -189,6 +195,8 @@ peak live bytes        10      8           1.25x
 memory sweeps           3      1           3.00x
 cycles              3_000  1_200           2.50x
 
+Of ten ratios measured on linear, nine are within 1.5 times the modelled one.
+
 The ratio of times may be another one: bodies of loops count once.
 
 pass     changes    ms
@@ -201,7 +209,7 @@ stopped: no pass finds anything more to do";
     #[test]
     fn an_unchanged_module_has_no_passes_to_show() {
         let text = Report { unchanged: true, caveat: None, ..report() }.to_string();
-        let end = "2.50x\n\nThe module was left as it is: \
+        let end = "modelled one.\n\nThe module was left as it is: \
                    nothing was found that pays on this target.";
         assert!(text.ends_with(end), "{text}");
     }
