@@ -50,6 +50,13 @@ versions *args:
     cargo build --release -p tilewright-cli
     python3 benches/versions.py {{args}}
 
+# What the compilers of TPUs and GPUs estimate, without a device; installs them.
+devices:
+    cargo build --release -p tilewright-cli
+    .venv/bin/python -m pytest -q tests/python/test_engines.py
+    .venv/bin/python benches/engine_estimate.py --engine tpu-v5e --suite vjp
+    .venv/bin/python benches/engine_estimate.py --engine xla-gpu-h100 --suite vjp
+
 # Small cases of the native kernels in Miri (nightly Rust with miri and rust-src).
 miri:
     cargo +nightly miri test -p tilewright-native --test tests -- fused norms

@@ -21,7 +21,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 import tool
-import tpu
+from engines import TPU_V5E
 from entries import check_each
 
 X = jax.ShapeDtypeStruct((4, 6, 8), jnp.float32)
@@ -177,7 +177,7 @@ def test_jaxlib_takes_what_is_made_of_fixtures() -> None:
     check_each(fixtures(), check, lambda file: f"{file.parent.name}/{file.stem}")
 
 
-@pytest.mark.skipif(not tpu.IS_THERE, reason="libtpu, which compiles without a device, is missing")
+@pytest.mark.skipif(not TPU_V5E.is_there, reason="libtpu, which compiles without a device, is missing")
 def test_the_compiler_of_tpus_takes_what_is_made_of_fixtures() -> None:
     taken = 0
 
@@ -185,13 +185,13 @@ def test_the_compiler_of_tpus_takes_what_is_made_of_fixtures() -> None:
         nonlocal taken
         module = tw.Module.from_text(file.read_text())
         try:
-            tpu.compile_text(module.to_stablehlo())
+            TPU_V5E.compiled(module.to_stablehlo())
         # It has no `f64` linear algebra, no callbacks, and no several devices here.
         except Exception:
             return
         taken += 1
         for target in TARGETS:
-            tpu.compile_text(tw.optimize(module, target).module.to_stablehlo())
+            TPU_V5E.compiled(tw.optimize(module, target).module.to_stablehlo())
 
     check_each(fixtures(), check, lambda file: f"{file.parent.name}/{file.stem}")
     assert taken > len(fixtures()) // 2

@@ -18,8 +18,16 @@ fn with(line: &str, replacement: &str) -> String {
 #[test]
 fn builtins_are_read_by_name() {
     let names: Vec<_> = Target::builtin_names().collect();
-    let known =
-        ["cpu", "linear", "mlu-like", "tpu-like", "xla-cpu-0.10", "xla-cpu-0.12", "xla-cpu-0.9"];
+    let known = [
+        "cpu",
+        "linear",
+        "mlu-like",
+        "tpu-like",
+        "tpu-v5e",
+        "xla-cpu-0.10",
+        "xla-cpu-0.12",
+        "xla-cpu-0.9",
+    ];
     assert_eq!(names, known);
     for name in names {
         let target = Target::builtin(name).unwrap();
@@ -38,7 +46,7 @@ fn unknown_names_list_the_known() {
     assert_eq!(
         Target::builtin("gpu").unwrap_err().to_string(),
         "no built-in target is called `gpu`; there are `cpu`, `linear`, `mlu-like`, \
-         `tpu-like`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`, or write a target file"
+         `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`, or write a target file"
     );
 }
 
@@ -153,7 +161,7 @@ fn errors_of_files_that_inherit() {
     assert_eq!(
         error("lanes = 4\nbase = \"gpu\"\n"),
         "line 2: `base` is \"gpu\"; give the name of a built-in target: `cpu`, `linear`, \
-         `mlu-like`, `tpu-like`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`"
+         `mlu-like`, `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`"
     );
     assert_eq!(
         error("base = 1\nlanes = 0"),

@@ -377,7 +377,7 @@ def test_a_part_is_switched_off() -> None:
 
 def test_platforms_without_a_target_are_left_alone() -> None:
     assert Settings().target_on("cuda") is None
-    assert Settings().target_on("tpu") == "tpu-like"
+    assert Settings().target_on("tpu") == "tpu-v5e"
     assert Settings(target="linear").target_on("cuda") == "linear"
 
 

@@ -151,7 +151,7 @@ class OptReport(Report):
     """What was done to each layer, in an explanation."""
     caveat: str | None
     ratio_error: float
-    """The factor within which nine in ten measured ratios were the modelled one."""
+    """The factor within which nine in ten ratios of the engine were the modelled one."""
 
     def __init__(self, text: str, fields: dict[str, Any], explanation: str) -> None:
         super().__init__(text, fields)

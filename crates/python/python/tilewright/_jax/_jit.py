@@ -100,7 +100,7 @@ def jit(
     """`jax.jit`, with Tilewright's rewriter between tracing and XLA.
 
     `target` is the machine that costs are modelled for: `auto` follows the platform (on CPUs the
-    engine of jaxlib's version, `tpu-like` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
+    engine of jaxlib's version, `tpu-v5e` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
     a TOML file. `exact` forbids to regroup sums of floats, `fast_math` allows more than the bounds
     of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
     compile the function as it is, `ignore`, or `raise`. With `native`, reductions of arguments on a

@@ -29,8 +29,8 @@ class Entry:
     explanation: str
     """What was rewritten and what was left, with reasons."""
     ratio_error: float = 1.0
-    """The factor within which nine in ten measured ratios were the modelled one; 1 if nothing was
-    modelled."""
+    """The factor within which nine in ten ratios of the engine were the modelled one; 1 if
+    nothing was modelled."""
 
     @property
     def ratio(self) -> float:
@@ -84,7 +84,7 @@ class Report(Sequence[Entry]):
         lines.append(
             f"{len(self.rewritten)} of {len(self)} rewritten in {self.seconds:.2f} s; "
             "`modelled` is a ratio of modelled cycles, not a measurement: "
-            f"of ten measured ratios, nine are within {error:g} times the modelled one"
+            f"of ten ratios of the engine, nine were within {error:g} times the modelled one"
         )
         return "\n".join(lines)
 

@@ -15,7 +15,7 @@ impl fmt::Display for Report {
         let error = self.ratio_error;
         write!(
             f,
-            "\nOf ten ratios measured on {target}, nine are within {error} times the modelled one.\n"
+            "\nOf ten ratios of {target}, nine were within {error} times the modelled one.\n"
         )?;
         if let Some(caveat) = caveat {
             write!(f, "\nThe ratio of times may be another one: {caveat}.\n")?;
@@ -195,7 +195,7 @@ peak live bytes        10      8           1.25x
 memory sweeps           3      1           3.00x
 cycles              3_000  1_200           2.50x
 
-Of ten ratios measured on linear, nine are within 1.5 times the modelled one.
+Of ten ratios of linear, nine were within 1.5 times the modelled one.
 
 The ratio of times may be another one: bodies of loops count once.
 

@@ -1,0 +1,76 @@
+"""What the compilers of TPUs and GPUs say, read from modules as they print them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import tool
+
+sys.path.insert(0, str(tool.ROOT / "benches"))
+
+from compiled import Module
+
+TPU = """HloModule jit_f, is_scheduled=true
+
+%fused_computation (param_0: f32[8,128]) -> f32[8,128] {
+  %param_0 = f32[8,128]{1,0:T(8,128)} parameter(0)
+  ROOT %add.9 = f32[8,128]{1,0:T(8,128)} add(%param_0, %param_0), backend_config={"estimated_cycles":"7"}
+}
+
+%body (arg: (s32[], f32[8,128])) -> (s32[], f32[8,128]) {
+  %arg = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) parameter(0)
+  %i = s32[]{:T(128)} get-tuple-element(%arg), index=0
+  %y = f32[8,128]{1,0:T(8,128)} get-tuple-element(%arg), index=1
+  %z = f32[8,128]{1,0:T(8,128)} fusion(%y), kind=kLoop, calls=%fused_computation, backend_config={"estimated_cycles":"10"}
+  ROOT %next = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) tuple(%i, %z)
+}
+
+%condition (arg.1: (s32[], f32[8,128])) -> pred[] {
+  %arg.1 = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) parameter(0)
+  ROOT %less = pred[]{:T(512)} constant(true)
+}
+
+%yes (a: f32[8,128]) -> f32[8,128] {
+  %a = f32[8,128]{1,0:T(8,128)} parameter(0)
+  ROOT %b = f32[8,128]{1,0:T(8,128)} negate(%a), backend_config={"estimated_cycles":"3"}
+}
+
+%no (c: f32[8,128]) -> f32[8,128] {
+  ROOT %c = f32[8,128]{1,0:T(8,128)} parameter(0)
+}
+
+ENTRY %main (x: f32[8,128]) -> f32[8,128] {
+  %x = f32[8,128]{1,0:T(8,128)} parameter(0)
+  %both = (f32[8,128]{1,0:T(8,128)}, f32[8]{0:T(256)}) fusion(%x, %x), kind=kOutput, calls=%fused_computation, backend_config={"estimated_cycles":"100"}
+  %first = f32[8,128]{1,0:T(8,128)} get-tuple-element(%both), index=0
+  %zero = s32[]{:T(128)} constant(0)
+  %state = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) tuple(%zero, %first)
+  %loop = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) while(%state), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"5"},"estimated_cycles":"1"}
+  %out = f32[8,128]{1,0:T(8,128)} get-tuple-element(%loop), index=1
+  %call = f32[8,128]{1,0:T(8,128)} custom-call(%out), custom_call_target="other"
+  %flag = pred[]{:T(512)} constant(true)
+  ROOT %chosen = f32[8,128]{1,0:T(8,128)} conditional(%flag, %call, %call), true_computation=%yes, false_computation=%no
+}
+"""
+
+GPU = """HloModule jit_f, is_scheduled=true
+
+ENTRY %main (x: bf16[4,100]) -> bf16[4,100] {
+  %x = bf16[4,100]{1,0} parameter(0)
+  ROOT %f = bf16[4,100]{1,0} fusion(%x), kind=kLoop, calls=%g, backend_config={"reification_cost":[{"end_to_end_cycles":9,"exec_time_us":2.5,"name":""},{"exec_time_us":1.25e0,"name":"sol"},{"exec_time_us":0,"name":"none"}]}
+}
+"""
+
+
+def test_cycles_of_a_tpu_are_added_up() -> None:
+    """100 of the fusion, 5 times 10 of the loop's body, 3 of the dearer branch; the call has none. Each kernel
+    reads and writes arrays of 4 kB: the fusion 2 (it reads one array), each turn 2, the call 2, the branch 2."""
+    cost, kernels, sweeps, unknown = Module(TPU).estimate()
+    assert (cost, kernels, unknown) == (153.0, 8, {"custom-call": 1})
+    assert sweeps == pytest.approx(2 + 5 * 2 + 2 + 2)
+
+
+def test_the_least_model_of_a_gpu_counts() -> None:
+    assert Module(GPU).estimate() == (1.25, 1, 2.0, {})
