@@ -56,6 +56,9 @@ devices:
     .venv/bin/python -m pytest -q tests/python/test_engines.py
     .venv/bin/python benches/engine_estimate.py --engine tpu-v5e --suite vjp
     .venv/bin/python benches/engine_estimate.py --engine xla-gpu-h100 --suite vjp
+    .venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir target/engines/wheel crates/python
+    .venv/bin/python benches/engine_door.py --engine tpu-v5e --wheel target/engines/wheel/*.whl
+    .venv/bin/python benches/engine_door.py --engine xla-gpu-h100 --wheel target/engines/wheel/*.whl
 
 # Small cases of the native kernels in Miri (nightly Rust with miri and rust-src).
 miri:

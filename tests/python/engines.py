@@ -94,10 +94,12 @@ runtime_version { major: 13 }
 
 @functools.cache
 def _cards() -> list[Any]:
+    import jax
     from jaxlib import _jax
 
+    jax.devices("cpu")
     [plugin] = glob.glob(f"{sys.prefix}/lib/python3*/site-packages/jax_plugins/xla_cuda13/*plugin*.so")
-    # JAX loads what it finds when it looks for devices.
+    # JAX has looked for devices by now, and loads the plugin if it finds it.
     if not xla_client.pjrt_plugin_loaded("cuda"):
         xla_client.load_pjrt_plugin_dynamically("cuda", plugin)
     if not xla_client.pjrt_plugin_initialized("cuda"):
