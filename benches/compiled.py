@@ -14,7 +14,7 @@ _LINE = re.compile(
 _ARRAY = re.compile(r"(pred|[a-z]+\d+\w*)\[([\d,]*)\]")
 _NAME = re.compile(r"%([\w.\-]+)")
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
-_COSTS = re.compile(r'"exec_time_us":([\d.e+\-]+)')
+_COSTS = re.compile(r'"exec_time_us":([\d.e+\-]+)[^}]*?"name":"([\w\-]*)"')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _CALLED = re.compile(
     r"(?:body|to_apply|calls|(?:true|false)_computation|(?:called|branch)_computations)="
@@ -125,13 +125,13 @@ def _split(rest: str) -> tuple[str, str]:
 
 
 def _cost(attributes: str) -> float | None:
-    """The cycles of a TPU; the microseconds of a GPU by the least of its compiler's models, of which that for
-    tiled kernels knows those best."""
+    """The cycles of a TPU; the microseconds of a GPU by its compiler's model of tiled kernels, which are
+    millions of times too dear in the first one, or else by the first one."""
     if cycles := _CYCLES.search(attributes):
         return float(cycles[1])
-    costs = [float(cost) for cost in _COSTS.findall(attributes)]
-    positive = [cost for cost in costs if cost > 0]
-    return min(positive) if positive else None
+    costs = _COSTS.findall(attributes)
+    tiled = [cost for cost, model in costs if model == "indexing-cost-model"]
+    return next(map(float, tiled + [cost for cost, _ in costs]), None)
 
 
 def _sizes(shape: str) -> list[int]:

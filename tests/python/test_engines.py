@@ -59,7 +59,7 @@ GPU = """HloModule jit_f, is_scheduled=true
 
 ENTRY %main (x: bf16[4,100]) -> bf16[4,100] {
   %x = bf16[4,100]{1,0} parameter(0)
-  ROOT %f = bf16[4,100]{1,0} fusion(%x), kind=kLoop, calls=%g, backend_config={"reification_cost":[{"end_to_end_cycles":9,"exec_time_us":2.5,"name":""},{"exec_time_us":1.25e0,"name":"sol"},{"exec_time_us":0,"name":"none"}]}
+  ROOT %f = bf16[4,100]{1,0} fusion(%x), kind=kLoop, calls=%g, backend_config={"reification_cost":[{"end_to_end_cycles":9,"exec_time_us":2.5,"name":""},{"exec_time_us":1.25e0,"name":"indexing-cost-model"},{"exec_time_us":0.01,"name":"sol"}]}
 }
 """
 
@@ -72,5 +72,6 @@ def test_cycles_of_a_tpu_are_added_up() -> None:
     assert sweeps == pytest.approx(2 + 5 * 2 + 2 + 2)
 
 
-def test_the_least_model_of_a_gpu_counts() -> None:
+def test_the_model_of_tiled_kernels_counts_where_there_is_one() -> None:
     assert Module(GPU).estimate() == (1.25, 1, 2.0, {})
+    assert Module(GPU.replace("indexing-cost-model", "other")).estimate() == (2.5, 1, 2.0, {})
