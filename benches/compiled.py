@@ -33,7 +33,7 @@ _FREE = {
     "replica-id",
     "opt-barrier",
 }
-# Arrays on their way to vector memory, while kernels run.
+# Ends of the names of ops that begin and end a transfer; without an estimate, it goes on while kernels run.
 _MOVED = ("-start", "-done")
 _CALLS = {"while", "conditional", "call", "async-start"}
 
@@ -89,7 +89,7 @@ class Module:
                 kernels += one.trips * dearest[1]
                 sweeps += one.trips * dearest[2]
                 unknown.update(dearest[3])
-            elif one.opcode not in _FREE and not one.opcode.endswith(_MOVED):
+            elif one.opcode not in _FREE and (one.cost or not one.opcode.endswith(_MOVED)):
                 kernels += 1
                 if one.cost is None:
                     unknown[one.opcode] += 1

@@ -26,13 +26,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
 import tool
-from environment import in_environment
-
-TARGETS = {"tpu-v5e": "tpu-v5e", "tpu-v6e": "tpu-v5e", "xla-gpu-h100": "cpu"}
+from environment import TARGETS, in_environment
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def reason(error: Exception) -> str:
     return (lines[-1] if type(error) is RuntimeError else lines[0])[:200]
 
 
-def judged(engine, name: str, source: str | Path, target: str, more: Sequence[str]) -> Row:  # type: ignore[no-untyped-def]
+def judged(engine: Any, name: str, source: str | Path, target: str, more: Sequence[str]) -> Row:
     """Compiles a program as it is and rewritten."""
     with tempfile.TemporaryDirectory() as folder:
         text, original, rewritten = (Path(folder) / file for file in ("in.hlo", "a.mlir", "b.mlir"))

@@ -50,6 +50,8 @@ ENTRY %main (x: f32[8,128]) -> f32[8,128] {
   %loop = (s32[]{:T(128)}, f32[8,128]{1,0:T(8,128)}) while(%state), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"5"},"estimated_cycles":"1"}
   %out = f32[8,128]{1,0:T(8,128)} get-tuple-element(%loop), index=1
   %call = f32[8,128]{1,0:T(8,128)} custom-call(%out), custom_call_target="other"
+  %sum-start = f32[8,128]{1,0:T(8,128)} all-reduce-start(%call), to_apply=%no, backend_config={"estimated_cycles":"20"}
+  %sum = f32[8,128]{1,0:T(8,128)} all-reduce-done(%sum-start)
   %flag = pred[]{:T(512)} constant(true)
   ROOT %chosen = f32[8,128]{1,0:T(8,128)} conditional(%flag, %call, %call), true_computation=%yes, false_computation=%no
 }
@@ -65,11 +67,12 @@ ENTRY %main (x: bf16[4,100]) -> bf16[4,100] {
 
 
 def test_cycles_of_a_tpu_are_added_up() -> None:
-    """100 of the fusion, 5 times 10 of the loop's body, 3 of the dearer branch; the call has none. Each kernel
-    reads and writes arrays of 4 kB: the fusion 2 (it reads one array), each turn 2, the call 2, the branch 2."""
+    """100 of the fusion, 5 times 10 of the loop's body, 20 of the exchange, 3 of the dearer branch; the call has
+    none. Each kernel reads and writes arrays of 4 kB: the fusion 2 (it reads one array), each turn 2, the call,
+    the exchange and the branch 2 each."""
     cost, kernels, sweeps, unknown = Module(TPU).estimate()
-    assert (cost, kernels, unknown) == (153.0, 8, {"custom-call": 1})
-    assert sweeps == pytest.approx(2 + 5 * 2 + 2 + 2)
+    assert (cost, kernels, unknown) == (173.0, 9, {"custom-call": 1})
+    assert sweeps == pytest.approx(2 + 5 * 2 + 3 * 2)
 
 
 def test_the_model_of_tiled_kernels_counts_where_there_is_one() -> None:

@@ -72,6 +72,12 @@ fn numbers_that_make_no_sense_are_named() {
         with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
         "line 20: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
     );
+    for (value, shown) in [("0.99", "0.99"), ("1001", "1001"), ("nan", "NaN")] {
+        assert_eq!(
+            with("least_gain = 1.021", &format!("least_gain = {value}")),
+            format!("line 36: `least_gain` is {shown}; give a number from 1 to 1000")
+        );
+    }
     assert_eq!(
         with("hbm_bytes_per_cycle = 546", "hbm_bytes_per_cycle = inf"),
         "line 12: `hbm_bytes_per_cycle` is inf; give a number from 0.000001 to 1000000000000"

@@ -156,8 +156,7 @@ pub struct OptReport {
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
     /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
-    /// The factor within which the ratio of cycles was that of times, for nine in ten programs
-    /// that were measured on the target.
+    /// The target's [`ratio_error`](Target::ratio_error): what the ratio of cycles is worth.
     pub ratio_error: f64,
 }
 

@@ -466,16 +466,14 @@ impl<'a> Run<'a> {
 /// less than `enough`.
 pub(super) fn whole_left(before: f64, after: f64, enough: f64, target: &Target) -> Note {
     let name = &target.name;
-    let why = if pays(before, after) {
-        format!(
-            "the module would take {after:.0} cycles instead of {before:.0} on {name}; to be worth \
-             it, less than {enough:.0}"
-        )
-    } else if pays(after, before) {
+    let mut why = if pays(before, after) || pays(after, before) {
         format!("the module would take {after:.0} cycles instead of {before:.0} on {name}")
     } else {
         format!("the module would take as many cycles as before on {name}")
     };
+    if pays(before, after) {
+        why.push_str(&format!("; to be worth it, less than {enough:.0}"));
+    }
     Note {
         pass: "pipeline",
         verdict: Verdict::Left,
