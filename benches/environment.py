@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # The version of JAX for which the compilers are built, and what this script needs besides.
 REQUIREMENTS = ("jax==0.12.0.1", "numpy")
 # The engines that can be asked, and the targets for them.
-TARGETS = {"tpu-v5e": "tpu-v5e", "tpu-v6e": "tpu-v5e", "xla-gpu-h100": "cpu"}
+TARGETS = {"tpu-v5e": "tpu-v5e", "tpu-v6e": "tpu-v5e", "xla-gpu-h100": "xla-gpu-h100"}
 
 
 def in_environment(name: str) -> None:

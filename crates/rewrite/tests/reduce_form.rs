@@ -1,5 +1,5 @@
-//! Random reductions in every form: places, extrema, truth values and integers keep every bit, sums are
-//! off by no more than their rounding.
+//! Random reductions in every form and in two steps: places, extrema, truth values and integers keep every
+//! bit, sums are off by no more than their rounding.
 
 use std::cell::Cell;
 
@@ -10,6 +10,7 @@ use proptest::test_runner::TestRunner;
 use tilewright_interp::inputs::{InputKind, inputs_for};
 use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{Data, Literal};
+use tilewright_rewrite::Options;
 use tilewright_target::reductions::Form;
 
 /// The fewest elements that are reduced in another form.
@@ -86,11 +87,22 @@ fn numbers(literal: &Literal) -> Vec<f64> {
 
 /// Evaluates a module before and after it got a form. `None` if it has no such form.
 fn both(text: &str, form: Form, seed: u64, kind: InputKind) -> Option<[Literal; 2]> {
-    let before = module(text);
     let mut options = passes(&["reduce-form", "cse", "dce"], "cpu", false);
     options.target = rewarding(form);
-    let after = optimized(&before, &options);
-    if changes(&after, "reduce-form") == 0 {
+    values(text, "reduce-form", &options, seed, kind)
+}
+
+/// Evaluates a module before and after a pass. `None` if the pass leaves it.
+fn values(
+    text: &str,
+    pass: &str,
+    options: &Options,
+    seed: u64,
+    kind: InputKind,
+) -> Option<[Literal; 2]> {
+    let before = module(text);
+    let after = optimized(&before, options);
+    if changes(&after, pass) == 0 {
         return None;
     }
     let inputs = inputs_for(&before, seed, kind).expect("inputs");
@@ -133,34 +145,52 @@ fn compared<S: Strategy>(
     assert!(found.get() >= LEAST_COMPARED, "the pass fired on {}", found.get());
 }
 
-fn monoid_keeps_values(
-    (reducer, form, dims, seed): (Reducer, Form, Vec<(usize, bool)>, u64),
-) -> Option<Result<(), TestCaseError>> {
-    let [before, after] = both(&monoid_text(reducer, &dims), form, seed, InputKind::Normal)?;
-    let compare = || {
-        if reducer.1 != "add" || reducer.0 == "s32" {
-            prop_assert_eq!(before, after);
-            return Ok(());
-        }
-        let terms: usize = dims.iter().filter(|dim| dim.1).map(|dim| dim.0).product();
-        let terms = f64::from(u32::try_from(terms).expect("few"));
-        // Normal values: magnitudes below 6 each.
-        let roundoff = if reducer.0 == "f32" { 2f64.powi(-24) } else { 2f64.powi(-53) };
-        let bound = 6.0 * terms * terms * roundoff;
-        let (before, after) = (numbers(&before), numbers(&after));
-        prop_assert_eq!(before.len(), after.len());
-        for (one, other) in before.into_iter().zip(after) {
-            prop_assert!((one - other).abs() <= bound, "{one} and {other}");
-        }
-        Ok(())
-    };
-    Some(compare())
+/// Compares the values of a monoid's reduction before and after it was written in another way.
+fn same_values(
+    reducer: Reducer,
+    dims: &[(usize, bool)],
+    [before, after]: [Literal; 2],
+) -> Result<(), TestCaseError> {
+    if reducer.1 != "add" || reducer.0 == "s32" {
+        prop_assert_eq!(before, after);
+        return Ok(());
+    }
+    let terms: usize = dims.iter().filter(|dim| dim.1).map(|dim| dim.0).product();
+    let terms = f64::from(u32::try_from(terms).expect("few"));
+    // Normal values: magnitudes below 6 each.
+    let roundoff = if reducer.0 == "f32" { 2f64.powi(-24) } else { 2f64.powi(-53) };
+    let bound = 6.0 * terms * terms * roundoff;
+    let (before, after) = (numbers(&before), numbers(&after));
+    prop_assert_eq!(before.len(), after.len());
+    for (one, other) in before.into_iter().zip(after) {
+        prop_assert!((one - other).abs() <= bound, "{one} and {other}");
+    }
+    Ok(())
+}
+
+fn reducer() -> impl Strategy<Value = Reducer> {
+    prop::sample::select(MONOIDS.to_vec())
 }
 
 #[test]
 fn monoids_keep_their_values() {
-    let reducer = prop::sample::select(MONOIDS.to_vec());
-    compared((reducer, form(), dims(), any::<u64>()), monoid_keeps_values);
+    compared((reducer(), form(), dims(), any::<u64>()), |(reducer, form, dims, seed)| {
+        let values = both(&monoid_text(reducer, &dims), form, seed, InputKind::Normal)?;
+        Some(same_values(reducer, &dims, values))
+    });
+}
+
+/// On a machine with many processors, where a kernel costs nothing.
+#[test]
+fn columns_in_parts_keep_their_values() {
+    compared((reducer(), dims(), any::<u64>()), |(reducer, dims, seed)| {
+        let mut options = passes(&["tree-reduce", "cse", "dce"], "xla-gpu-h100", false);
+        options.target.processors = 1 << 16;
+        options.target.hbm_latency_cycles = 0.0;
+        let text = monoid_text(reducer, &dims);
+        let values = values(&text, "tree-reduce", &options, seed, InputKind::Normal)?;
+        Some(same_values(reducer, &dims, values))
+    });
 }
 
 #[test]

@@ -64,6 +64,12 @@ target! {
     hbm_bytes_per_cycle: f64 = Rule::Rate;
     /// Cycles from asking main memory for bytes to the first of them.
     hbm_latency_cycles: f64 = Rule::Cost;
+    /// The processors that share the bandwidth of main memory. A sum of columns keeps one busy for
+    /// each vector of its results.
+    processors: u32 = Rule::Count(1 << 20);
+    /// The most elements of a column that one processor adds up: the compiler divides a sum of
+    /// longer columns among several by itself.
+    longest_column: u64 = Rule::Count(1 << 40);
     /// Whether readers of an array that wait for the same values read it in one pass: sums side
     /// by side, and results beside them. If not, each reads it for itself.
     shares_sweeps: bool = Rule::Flag;
@@ -158,6 +164,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("xla-cpu-0.10", include_str!("../engines/xla-cpu-0.10.toml")),
     (NEWEST_CPU, include_str!("../engines/xla-cpu-0.12.toml")),
     ("xla-cpu-0.9", include_str!("../engines/xla-cpu-0.9.toml")),
+    ("xla-gpu-h100", include_str!("../engines/xla-gpu-h100.toml")),
 ];
 
 /// The engine that [`CPU`] stands for.

@@ -27,6 +27,7 @@ fn builtins_are_read_by_name() {
         "xla-cpu-0.10",
         "xla-cpu-0.12",
         "xla-cpu-0.9",
+        "xla-gpu-h100",
     ];
     assert_eq!(names, known);
     for name in names {
@@ -46,7 +47,8 @@ fn unknown_names_list_the_known() {
     assert_eq!(
         Target::builtin("gpu").unwrap_err().to_string(),
         "no built-in target is called `gpu`; there are `cpu`, `linear`, `mlu-like`, \
-         `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`, or write a target file"
+         `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`, `xla-gpu-h100`, or write \
+         a target file"
     );
 }
 
@@ -62,20 +64,20 @@ fn numbers_that_make_no_sense_are_named() {
     );
     assert_eq!(
         with("load_slots = 2", "load_slots = 2.0"),
-        "line 18: `load_slots` is 2.0; give a whole number from 1 to 1024"
+        "line 20: `load_slots` is 2.0; give a whole number from 1 to 1024"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = nan"),
-        "line 20: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
+        "line 22: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
-        "line 20: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
+        "line 22: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
     );
     for (value, shown) in [("0.99", "0.99"), ("1001", "1001"), ("nan", "NaN")] {
         assert_eq!(
             with("least_gain = 1.021", &format!("least_gain = {value}")),
-            format!("line 36: `least_gain` is {shown}; give a number from 1 to 1000")
+            format!("line 38: `least_gain` is {shown}; give a number from 1 to 1000")
         );
     }
     assert_eq!(
@@ -110,11 +112,11 @@ fn values_of_the_wrong_type_are_named() {
     );
     assert_eq!(
         with("shares_sweeps = true", "shares_sweeps = 1"),
-        "line 14: `shares_sweeps` is 1; give true or false"
+        "line 16: `shares_sweeps` is 1; give true or false"
     );
     assert_eq!(
         with("fuses_shared = true", "fuses_shared = 'yes'"),
-        "line 15: `fuses_shared` is the string \"yes\"; give true or false"
+        "line 17: `fuses_shared` is the string \"yes\"; give true or false"
     );
     assert_eq!(
         with("alignment = \"tiles\"", "alignment = \"rows\""),
@@ -167,7 +169,8 @@ fn errors_of_files_that_inherit() {
     assert_eq!(
         error("lanes = 4\nbase = \"gpu\"\n"),
         "line 2: `base` is \"gpu\"; give the name of a built-in target: `cpu`, `linear`, \
-         `mlu-like`, `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`"
+         `mlu-like`, `tpu-like`, `tpu-v5e`, `xla-cpu-0.10`, `xla-cpu-0.12`, `xla-cpu-0.9`, \
+         `xla-gpu-h100`"
     );
     assert_eq!(
         error("base = 1\nlanes = 0"),

@@ -376,9 +376,25 @@ def test_a_part_is_switched_off() -> None:
 
 
 def test_platforms_without_a_target_are_left_alone() -> None:
-    assert Settings().target_on("cuda") is None
+    assert Settings().target_on("rocm") is None
     assert Settings().target_on("tpu") == "tpu-v5e"
-    assert Settings(target="linear").target_on("cuda") == "linear"
+    assert Settings().target_on("cuda") == "xla-gpu-h100"
+    assert Settings(target="linear").target_on("rocm") == "linear"
+
+
+@pytest.mark.parametrize(
+    ("platform", "version", "lowered_for"),
+    [
+        ("cpu", "cpu", "cpu"),
+        ("tpu", "TFRT TPU v5 lite", "tpu"),
+        ("gpu", "PJRT C API\ncuda 13000", "cuda"),
+        ("gpu", "", "cuda"),
+        ("gpu", "PJRT C API\nrocm 60300", "rocm"),
+    ],
+)
+def test_gpus_of_two_makers_are_told_apart(platform: str, version: str, lowered_for: str) -> None:
+    backend = types.SimpleNamespace(platform=platform, platform_version=version)
+    assert _internals.platform_of(backend) == lowered_for
 
 
 def test_cpus_have_an_engine_for_each_version() -> None:

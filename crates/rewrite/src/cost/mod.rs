@@ -12,6 +12,7 @@
 //! reads, and how often kernels wait for main memory.
 
 mod amount;
+pub(crate) mod columns;
 mod contraction;
 mod ledger;
 mod lone_readers;
@@ -273,7 +274,7 @@ impl<'m> CostModel<'m> {
         operands: &[Operand<'_>],
     ) -> Cost {
         let mut cost = self.instruction(op, result, operands);
-        cost.cycles += self.reduce_excess(module, op, operands);
+        cost.cycles += self.reduce_excess(module, op, operands) + self.idle_cycles(op, operands);
         cost
     }
 

@@ -62,7 +62,7 @@ const COST_GATED: &[&[&str]] = &[
     &["shifted-moments"],
     &["local-moments"],
     &["reduce-as-window"],
-    &["reduce-form"],
+    &["reduce-form", "tree-reduce"],
     &["rematerialize"],
     &["local-sums"],
 ];

@@ -5,6 +5,7 @@ use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
 use crate::backend::native_calls::NativeCalls;
 use crate::backend::reduce_form::ReduceForm;
 use crate::backend::rematerialize::Rematerialize;
+use crate::backend::tree_reduce::TreeReduce;
 use crate::canonicalize::algebra::ALGEBRA;
 use crate::canonicalize::batch_norm::BatchNorm;
 use crate::canonicalize::broadcast::BROADCAST;
@@ -70,6 +71,7 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
         &ReshapeOutOfRegion,
         &ShiftedMoments,
         &TRANSPOSE,
+        &TreeReduce,
         &TupleSimplify,
         &UnitDims,
     ];

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from tilewright import _core
+from tilewright._jax import _internals
 from tilewright._jax._settings import Settings
 from tilewright._reports import Explanation
 
@@ -58,7 +59,7 @@ def explain(
 
     def explained(*args: Any, **kwargs: Any) -> FunctionExplanation:
         lowered = plain.lower(*args, **kwargs)
-        platform = jax.default_backend()
+        platform = _internals.platform_of(jax.devices()[0].client)
         chosen = settings.target_on(platform)
         if chosen is None:
             raise ValueError(f"name a target: there is none for the platform {platform}")

@@ -115,7 +115,7 @@ def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
     from tilewright._jax import _internals as internals
     from tilewright._jax import _rewrite, _sharded
 
-    target = settings.target_on(backend.platform)
+    target = settings.target_on(internals.platform_of(backend))
     if target is None:
         return module
     functions = list(internals.functions(module))

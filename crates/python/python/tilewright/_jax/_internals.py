@@ -52,6 +52,13 @@ def compiled_text(program: Any) -> str:
     return "\n".join(module.to_string() for module in program.hlo_modules())
 
 
+def platform_of(backend: Any) -> str:
+    """The platform that functions are lowered for on a backend: all GPUs are `gpu` to PJRT."""
+    if backend.platform != "gpu":
+        return str(backend.platform)
+    return "rocm" if "rocm" in backend.platform_version.lower() else "cuda"
+
+
 def platforms(ctx: mlir.LoweringRuleContext) -> tuple[str, ...]:
     """The platforms that a function is lowered for; several only for an export."""
     return tuple(ctx.platforms or ctx.module_context.platforms)

@@ -19,8 +19,8 @@ OnError = Literal["warn", "raise", "ignore"]
 
 # The engines for CPUs, by the version of jaxlib that each was measured on, oldest first.
 CPU_ENGINES = {(0, 9): "xla-cpu-0.9", (0, 10): "xla-cpu-0.10", (0, 12): "xla-cpu-0.12"}
-# The engine for TPUs: that of a v5e, which their compiler was asked about most.
-TPU_ENGINE = "tpu-v5e"
+# The engines for the devices of a platform: those that their compilers were asked about most.
+DEVICE_ENGINES = {"tpu": "tpu-v5e", "cuda": "xla-gpu-h100"}
 
 MARK = "__tilewright_"
 
@@ -76,13 +76,13 @@ class Settings:
             raise ValueError(f"on_error is 'warn', 'raise' or 'ignore', not {self.on_error!r}")
 
     def target_on(self, platform: str) -> str | None:
-        """The target on a platform; none if modules stay as they are there."""
+        """The target on a platform, by JAX's name for lowering; none if modules stay as they are there."""
         if self.target != "auto":
             return self.target
         if platform == "cpu":
             return cpu_engine(jaxlib.__version__)
-        # The compilers of other platforms were not asked, or the estimates of some programs were worse.
-        return TPU_ENGINE if platform == "tpu" else None
+        # The compilers of other platforms were not asked.
+        return DEVICE_ENGINES.get(platform)
 
     @property
     def mark(self) -> str:

@@ -47,6 +47,7 @@ use tilewright_target::reductions::Form;
 use crate::analysis::axes::axes_of;
 use crate::analysis::reduce::{MonoidReduce, of_type, reduced_arrays};
 use crate::analysis::sharding::is_partitioned;
+use crate::backend::outside_of_fusions;
 use crate::cost::CostModel;
 use crate::cost::reductions::{reduction, source_of};
 use crate::driver::candidate::{Candidate, Cycles, Scope};
@@ -81,7 +82,7 @@ impl Pass for ReduceForm {
             return Ok(0);
         }
         let mut changes = 0;
-        for computation in module.computations().to_vec() {
+        for computation in outside_of_fusions(module) {
             let is_reduce =
                 |&id: &InstId| module.opcode(id) == Opcode::Reduce && module.is_live(id);
             let reduces: Vec<InstId> = module.instructions(computation).filter(is_reduce).collect();

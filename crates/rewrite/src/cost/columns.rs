@@ -1,0 +1,84 @@
+//! The time of sums of columns that keep few processors busy.
+
+use std::ops::Range;
+
+use tilewright_ir::{ArrayShape, Op};
+
+use super::{CostModel, Operand, as_f64};
+use crate::analysis::reduce::is_plain;
+
+/// The columns that a reduction walks along its longest run of reduced dims, if elements lie within
+/// it.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    /// The neighbouring dims that are reduced.
+    pub(crate) dims: Range<usize>,
+    /// The elements before these dims, along them and within them.
+    around: [i64; 3],
+}
+
+impl Columns {
+    /// Returns the columns of a reduction of `dims` of a row-major array; `None` if its longest run
+    /// of reduced dims is the innermost one.
+    pub(crate) fn of(array: &ArrayShape, dims: &[i64]) -> Option<Self> {
+        array.num_elements().filter(|&elements| elements > 0 && is_plain(array))?;
+        let sizes = array.dims();
+        let product = |range: Range<usize>| sizes[range].iter().product::<i64>();
+        let is_reduced = |&dim: &usize| dims.iter().any(|&one| usize::try_from(one) == Ok(dim));
+        let mut longest: Option<Self> = None;
+        let mut next = 0;
+        while let Some(first) = (next..sizes.len()).find(is_reduced) {
+            next = (first..sizes.len()).find(|dim| !is_reduced(dim)).unwrap_or(sizes.len());
+            let around = [product(0..first), product(first..next), product(next..sizes.len())];
+            if longest.as_ref().is_none_or(|longest| longest.len() < around[1]) {
+                longest = Some(Self { dims: first..next, around });
+            }
+        }
+        longest.filter(|longest| longest.around[2] > 1)
+    }
+
+    /// The elements of a column.
+    pub(crate) fn len(&self) -> i64 {
+        self.around[1]
+    }
+}
+
+/// The parts of sums that each processor has to work on, at the least: one while another waits for
+/// memory.
+const LEAST_PARTS: u64 = 2;
+
+impl CostModel<'_> {
+    /// Returns the number of processors that a sum of columns keeps busy: one for each vector of
+    /// results. `None` if it keeps all of them busy, or the compiler divides the columns by itself.
+    fn busy(&self, columns: &Columns) -> Option<u64> {
+        let Columns { around: [before, len, within], .. } = columns;
+        if len.unsigned_abs() > self.target.longest_column {
+            return None;
+        }
+        let vectors = within.unsigned_abs().div_ceil(self.target.lanes.max(1).into());
+        let busy = before.unsigned_abs().saturating_mul(vectors);
+        (busy < self.target.processors.into()).then_some(busy)
+    }
+
+    /// Returns into how many parts columns are to be divided, at the least; `None` if they keep all
+    /// processors busy as they are.
+    pub(crate) fn least_parts(&self, columns: &Columns) -> Option<u64> {
+        let all = LEAST_PARTS * u64::from(self.target.processors);
+        self.busy(columns).map(|busy| all.div_ceil(busy.max(1)))
+    }
+
+    /// Computes the cycles that a reduce takes longer than main memory does because it keeps few
+    /// processors busy.
+    pub(super) fn idle_cycles(&self, op: &Op, operands: &[Operand<'_>]) -> f64 {
+        let Op::Reduce(attrs) = op else { return 0.0 };
+        let (arrays, _inits) = operands.split_at(operands.len() / 2);
+        let shape = arrays.first().and_then(|first| first.value.shape.as_array());
+        let busy = || self.busy(&Columns::of(shape?, &attrs.dimensions)?);
+        if self.target.processors == 1 {
+            return 0.0;
+        }
+        let Some(busy) = busy() else { return 0.0 };
+        let crossings: f64 = arrays.iter().map(|array| self.crossing(array.value.footprint)).sum();
+        crossings * (f64::from(self.target.processors) / as_f64(busy.max(1)) - 1.0)
+    }
+}
