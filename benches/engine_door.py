@@ -5,7 +5,7 @@
         [--only SUBSTRING] [--target NAME]
 
 Each program is compiled ahead of time by `jax.jit` and by `tilewright.jit`, for one device and, divided
-over a mesh, for all of the engine's topology (eight chips of a TPU v5e). A row has the compiler's
+over a mesh, for all of the engine's topology (eight chips of a TPU v5e, 4 x 2). A row has the compiler's
 estimates of both; what does not compile, or costs more than 1.02 times as much, ends the command with 1.
 `--wheel` installs the package into the engine's environment (`maturin build --release`).
 """
@@ -13,127 +13,41 @@ estimates of both; what does not compile, or costs more than 1.02 times as much,
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
 from environment import TARGETS, in_environment
 
+if TYPE_CHECKING:
+    from door_programs import Program
+
 # More than this times the original is worse.
 WORSE = 1.02
-Array = Any
 
 
-def programs() -> Iterator[tuple[str, Callable[..., Any], list[tuple[int, ...]]]]:
-    """Names, functions, and the shapes of their arguments; the first dim of the first is the batch."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    def group_norm(x: Array, scale: Array, bias: Array) -> Array:
-        y = x.reshape(*x.shape[:-1], 32, -1)
-        axes = (*range(1, x.ndim - 1), x.ndim)
-        mean = y.mean(axes, keepdims=True)
-        var = ((y - mean) ** 2).mean(axes, keepdims=True)
-        return ((y - mean) * lax.rsqrt(var + 1e-5)).reshape(x.shape) * scale + bias
-
-    def one_pass(x: Array, scale: Array, bias: Array) -> Array:
-        y = x.reshape(*x.shape[:-1], 32, -1)
-        axes = (*range(1, x.ndim - 1), x.ndim)
-        mean = y.mean(axes, keepdims=True)
-        var = jnp.maximum((y * y).mean(axes, keepdims=True) - mean * mean, 0)
-        return ((y - mean) * lax.rsqrt(var + 1e-5)).reshape(x.shape) * scale + bias
-
-    def batch_norm(x: Array, scale: Array, bias: Array) -> Array:
-        axes = tuple(range(x.ndim - 1))
-        mean = x.mean(axes)
-        var = ((x - mean) ** 2).mean(axes)
-        return (x - mean) * lax.rsqrt(var + 1e-5) * scale + bias
-
-    def layer_norm(x: Array, scale: Array, bias: Array) -> Array:
-        mean = x.mean(-1, keepdims=True)
-        var = ((x - mean) ** 2).mean(-1, keepdims=True)
-        return (x - mean) * lax.rsqrt(var + 1e-5) * scale + bias
-
-    def per_head(x: Array, scale: Array) -> Array:
-        y = x.reshape(*x.shape[:2], 16, -1)
-        y = y * lax.rsqrt((y * y).mean(-1, keepdims=True) + 1e-6) * scale
-        half = y.shape[-1] // 2
-        turn = jnp.arange(y.shape[1])[:, None, None] / 1e4 ** (jnp.arange(half) / half)
-        one, two = y[..., :half], y[..., half:]
-        cos, sin = jnp.cos(turn), jnp.sin(turn)
-        return jnp.concatenate([one * cos - two * sin, two * cos + one * sin], -1)
-
-    def attention(x: Array, q: Array, k: Array, v: Array, scale: Array) -> Array:
-        queries, keys = per_head(x @ q, scale), per_head(x @ k, scale)
-        values = (x @ v).reshape(keys.shape)
-        scores = jnp.einsum("bqhd,bkhd->bhqk", queries, keys) / 8
-        return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), values).reshape(x.shape)
-
-    def conv(x: Array, w: Array) -> Array:
-        return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-
-    def block(norm: Callable[..., Array]) -> Callable[..., Array]:
-        def run(x: Array, w: Array, u: Array, scale: Array, bias: Array) -> Array:
-            y = jax.nn.silu(norm(conv(x, w), scale, bias))
-            return x + jax.nn.silu(norm(conv(y, u), scale, bias))
-
-        return run
-
-    def scanned(x: Array, w: Array, scale: Array, bias: Array) -> Array:
-        def layer(x: Array, w: Array) -> tuple[Array, None]:
-            return x + jax.nn.gelu(layer_norm(x, scale, bias) @ w), None
-
-        return lax.scan(jax.checkpoint(layer), x, w)[0]
-
-    def loss(f: Callable[..., Array]) -> Callable[..., Any]:
-        return jax.value_and_grad(lambda *args: (f(*args) ** 2).sum(), argnums=(0, 1, 2))
-
-    image, channels = (8, 64, 64, 320), [(320,), (320,)]
-    words = (8, 512, 1024)
-    norms = {"group norm": group_norm, "one-pass group norm": one_pass, "batch norm": batch_norm}
-    for name, norm in norms.items():
-        yield name, norm, [image, *channels]
-        yield f"{name}, gradient", loss(norm), [image, *channels]
-    yield "layer norm", layer_norm, [words, (1024,), (1024,)]
-    yield "layer norm, gradient", loss(layer_norm), [words, (1024,), (1024,)]
-    squares = [(1024, 1024)] * 3
-    yield "attention with per-head norms", attention, [words, *squares, (64,)]
-    yield "attention with per-head norms, gradient", loss(attention), [words, *squares, (64,)]
-    weights = [(3, 3, 320, 320)] * 2
-    for name, norm in norms.items():
-        yield f"block with {name}, step", loss(block(norm)), [image, *weights, *channels]
-
-    def mixed(x: Array, scale: Array, bias: Array) -> Array:
-        return jnp.sin(one_pass(jnp.cos(batch_norm(x, scale, bias)), scale, bias))
-
-    yield "one-pass group norm of a batch norm, gradient", loss(mixed), [image, *channels]
-    layers = [words, (4, 1024, 1024), (1024,), (1024,)]
-    yield "scan of remat layers, step", loss(scanned), layers
-
-
-def compiled(made: Any, shapes: list[tuple[int, ...]], devices: list[Any]) -> tuple[float, int]:
-    """The estimate of a function that is compiled for devices, which divide the batch, and the number of
-    kernels that have none."""
+def compiled(program: Program, jit: Callable[..., Any], devices: list[Any]) -> tuple[float, int]:
+    """The estimate of a program that is compiled for devices, and the number of kernels that have none.
+    Eight devices are a mesh of 4 x 2."""
     import jax
     import numpy as np
     from compiled import Module
-    from jax.sharding import NamedSharding, PartitionSpec
+    from door_programs import BATCH, MODEL
+    from jax.sharding import Mesh, NamedSharding
 
-    mesh = jax.sharding.Mesh(np.array(devices), ("batch",))
+    columns = 2 if len(devices) % 2 == 0 else 1
+    mesh = Mesh(np.array(devices).reshape(-1, columns), (BATCH, MODEL))
     arguments = [
-        jax.ShapeDtypeStruct(
-            shape,
-            np.float32,
-            sharding=NamedSharding(mesh, PartitionSpec("batch") if number == 0 else PartitionSpec()),
-        )
-        for number, shape in enumerate(shapes)
+        jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, spec))
+        for shape, spec in zip(program.shapes, program.specs)
     ]
+    made = jit(program.on(mesh), donate_argnums=program.donated)
     cost, _, _, unknown = Module(made.lower(*arguments).compile().as_text()).estimate()
     return cost, sum(unknown.values())
 
@@ -157,6 +71,7 @@ def main() -> None:
     engine = engines.ENGINES[given.engine]
     os.environ.update(engine.environment)
     import jax
+    from door_programs import programs
 
     try:
         import tilewright
@@ -167,15 +82,15 @@ def main() -> None:
     print("| program | devices | jax.jit | tilewright.jit | ratio | kernels without |")
     print("|---|---:|---:|---:|---:|---:|")
     bad = []
-    for name, function, shapes in programs():
+    for program in programs():
+        if given.only not in program.name:
+            continue
         for some in [devices[:1], devices][: min(len(devices), 2)]:
-            if given.only not in name:
-                continue
-            where = f"{name} | {len(some)}"
+            where = f"{program.name} | {len(some)}"
             try:
-                plain, _ = compiled(jax.jit(function), shapes, some)
-                rewritten = tilewright.jit(function, target=given.target)
-                ours, unknown = compiled(rewritten, shapes, some)
+                plain, _ = compiled(program, jax.jit, some)
+                rewritten = functools.partial(tilewright.jit, target=given.target)
+                ours, unknown = compiled(program, rewritten, some)
             except Exception as error:
                 bad.append(f"{where}: {str(error).splitlines()[0][:200]}")
                 continue

@@ -13,6 +13,9 @@ Kernels without an estimate (products and convolutions that are left to librarie
 
 The compiler is installed from PyPI into an environment of its own, `target/engines/NAME`, when it is
 first asked; its licence is its own. The target is that of the engine unless another one is named.
+
+Where this machine has such a device, which the JAX of this Python can use, nothing is installed: programs
+are compiled for that device, run on it in turn, and a row has their times beside the estimates.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
+import at_hand
 import tool
 from environment import TARGETS, in_environment
 
@@ -56,6 +60,8 @@ class Row:
     rewritten: Estimate
     unchanged: bool
     modelled: float
+    # The seconds of both on a device that is at hand.
+    measured: tuple[float, float] | None
 
     @property
     def ratio(self) -> float:
@@ -67,6 +73,9 @@ class Row:
         a, b = self.original, self.rewritten
         unknown = ", ".join(f"{count} {kind}" for kind, count in b.unknown.items())
         note = "unchanged" if self.unchanged else f"without {unknown}" if unknown else ""
+        if self.measured is not None:
+            before, after = (seconds * 1e6 for seconds in self.measured)
+            note = f"{before:,.0f} us measured, then {after:,.0f}: {before / after:.2f} {note}"
         return (
             f"| {self.name} | {a.cost:,.0f} | {b.cost:,.0f} | {self.ratio:.2f} | {self.modelled:.2f}"
             f" | {a.kernels} | {b.kernels} | {a.sweeps:.1f} | {b.sweeps:.1f} | {note} |"
@@ -100,24 +109,28 @@ def main() -> None:
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
     parser.add_argument("--json", type=Path, help="a file for all rows")
     given = parser.parse_args()
-    in_environment(given.engine)
-    os.environ["JAX_PLATFORMS"] = "cpu"
     if given.bin is not None:
         os.environ["TILEWRIGHT_BIN"] = str(given.bin.resolve())
+    device = at_hand.device(given.engine)
+    if device is None:
+        in_environment(given.engine)
+        os.environ["JAX_PLATFORMS"] = "cpu"
 
     import engines
 
     engine = engines.ENGINES[given.engine]
-    os.environ.update(engine.environment)
+    if device is None:
+        os.environ.update(engine.environment)
     more = ["--fast-math"] if given.fast_math else []
-    print(f"{engine.name}: estimates of its compiler, not measurements\n")
+    beside = f"beside times of {device.device_kind}" if device else "not measurements"
+    print(f"{engine.name}: estimates of its compiler, {beside}\n")
     print(HEADER.format(unit=engine.unit))
     rows, refused = [], []
     for name, source in programs(given.files, given.suite):
         if given.only not in name:
             continue
         try:
-            row = judged(engine, name, source, given.target or TARGETS[engine.name], more)
+            row = judged(engine, name, source, given.target or TARGETS[engine.name], more, device)
         except Exception as error:
             refused.append(f"{name}: {reason(error)}")
             continue
@@ -137,8 +150,10 @@ def reason(error: Exception) -> str:
     return (lines[-1] if type(error) is RuntimeError else lines[0])[:200]
 
 
-def judged(engine: Any, name: str, source: str | Path, target: str, more: Sequence[str]) -> Row:
-    """Compiles a program as it is and rewritten."""
+def judged(
+    engine: Any, name: str, source: str | Path, target: str, more: Sequence[str], device: Any
+) -> Row:
+    """Compiles a program as it is and rewritten, and runs both if there is a device."""
     with tempfile.TemporaryDirectory() as folder:
         text, original, rewritten = (Path(folder) / file for file in ("in.hlo", "a.mlir", "b.mlir"))
         if isinstance(source, str):
@@ -147,10 +162,12 @@ def judged(engine: Any, name: str, source: str | Path, target: str, more: Sequen
         tool.tilewright("convert", source, "-o", original)
         done = tool.run("opt", source, "--target", target, "--json", "-o", rewritten, *more)
         report = json.loads(done.stderr)
-        before = estimate(engine.compiled(original.read_text()))
-        after = before if report["unchanged"] else estimate(engine.compiled(rewritten.read_text()))
+        texts = [file.read_text() for file in ((original,) if report["unchanged"] else (original, rewritten))]
+        estimates = [estimate(engine.compiled(text, device)) for text in texts]
+        times = at_hand.seconds(device, texts) if device else None
     modelled = report["before"]["cycles"] / max(report["after"]["cycles"], 1)
-    return Row(name, before, after, report["unchanged"], modelled)
+    measured = (times[0], times[-1]) if times else None
+    return Row(name, estimates[0], estimates[-1], report["unchanged"], modelled, measured)
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -42,9 +42,9 @@ class Engine:
         """Whether the compiler is installed."""
         return importlib.util.find_spec(self.package) is not None
 
-    def compiled(self, text: str) -> str:
+    def compiled(self, text: str, device: Any = None) -> str:
         """What the compiler makes of StableHLO for one device, as HLO text; raises what it says."""
-        device = self.devices()[0]
+        device = device or self.devices()[0]
         options = xla_client.CompileOptions()
         assignment = xla_client.DeviceAssignment.create(np.array([[device.id]]))
         options.executable_build_options.device_assignment = assignment

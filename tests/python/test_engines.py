@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+import jax
 import pytest
 
 import tool
 
 sys.path.insert(0, str(tool.ROOT / "benches"))
 
+import at_hand
 from compiled import Module
 
 TPU = """HloModule jit_f, is_scheduled=true
@@ -78,3 +81,36 @@ def test_cycles_of_a_tpu_are_added_up() -> None:
 def test_the_model_of_tiled_kernels_counts_where_there_is_one() -> None:
     assert Module(GPU).estimate() == (1.25, 1, 2.0, {})
     assert Module(GPU.replace("indexing-cost-model", "other")).estimate() == (2.5, 1, 2.0, {})
+
+
+SUM = """module @jit_f {
+  func.func public @main(%x: tensor<64x64xf32>, %n: tensor<64xi32>) -> tensor<64x64xf32> {
+    %0 = stablehlo.convert %n : (tensor<64xi32>) -> tensor<64xf32>
+    %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<64xf32>) -> tensor<64x64xf32>
+    %2 = stablehlo.add %x, %1 : tensor<64x64xf32>
+    return %2 : tensor<64x64xf32>
+  }
+}
+"""
+
+
+def test_modules_run_in_turn_on_a_device_that_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_hand, "LEAST_SECONDS", 0.0)
+    # Rounds of a device that is always there.
+    times = at_hand.seconds(jax.devices("cpu")[0], [SUM, SUM.replace("add", "multiply")])
+    assert len(times) == 2 and all(0 < seconds < 1 for seconds in times)
+
+
+def test_no_device_is_at_hand_without_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_hand, "FILES", {"gpu": ("/nowhere/[0-9]",), "tpu": ()})
+    assert at_hand.device("xla-gpu-h100") is None
+    assert at_hand.device("tpu-v5e") is None
+
+
+def test_no_device_is_at_hand_that_jax_does_not_find(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nvidia0").touch()
+    monkeypatch.setattr(at_hand, "FILES", {"gpu": (f"{tmp_path}/nvidia[0-9]",), "tpu": ()})
+    monkeypatch.setenv("XLA_FLAGS", "")
+    assert at_hand.device("xla-gpu-h100") is None

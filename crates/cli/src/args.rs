@@ -149,7 +149,7 @@ pub(crate) struct Input {
 #[derive(Debug, Args)]
 pub(crate) struct Optimisation {
     /// The machine that costs are weighed on: a built-in name (see `tilewright
-    /// targets`) or a TOML file; if absent, the one that the pipeline is for, which
+    /// targets`), `auto` for the engine of this machine's devices, or a TOML file; if absent, the one that the pipeline is for, which
     /// is tpu-like for the default
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
@@ -440,7 +440,8 @@ pub(crate) struct Verify {
 pub(crate) struct Cost {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The machine: a built-in name (see `tilewright targets`) or a TOML file
+    /// The machine: a built-in name (see `tilewright targets`), `auto` for the engine of this
+    /// machine's devices, or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
     #[command(flatten)]
@@ -455,7 +456,8 @@ pub(crate) struct Cost {
 pub(crate) struct Lower {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The machine: a built-in name (see `tilewright targets`) or a TOML file
+    /// The machine: a built-in name (see `tilewright targets`), `auto` for the engine of this
+    /// machine's devices, or a TOML file
     #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
     pub(crate) target: String,
     /// How a reduce along several axes is computed: `fused`, in one pass over its input,

@@ -164,6 +164,7 @@
 
 mod agreement;
 mod algebra;
+mod at_hand;
 mod bisect;
 mod caret;
 mod chance;

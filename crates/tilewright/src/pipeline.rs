@@ -45,7 +45,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
     tilewright_rewrite::registry::passes()
 }
 
-/// Returns the target of this name: a built-in one, or else a TOML file.
+/// Returns the target of this name: a built-in one, `auto` for the engine of this machine's devices, or
+/// else a TOML file.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright::Error> {
@@ -59,6 +60,9 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
 /// Returns an error if there is neither, or the file is not a valid target; the message lists
 /// the targets, or all errors of the file.
 pub fn target(name_or_path: &str) -> Result<Target, Error> {
+    if name_or_path == "auto" {
+        return Ok(Target::builtin(crate::at_hand::engine())?);
+    }
     if Target::builtin_names().any(|name| name == name_or_path) {
         return Ok(Target::builtin(name_or_path)?);
     }
