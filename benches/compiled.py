@@ -21,6 +21,9 @@ _CALLED = re.compile(
     r"(\{[^}]*\}|%[\w.\-]+)"
 )
 
+# The attribute of a conditional that Tilewright guards a rewrite by.
+_GUARD = "tilewright_guard="
+
 # What does no work by itself.
 _FREE = {
     "parameter",
@@ -49,6 +52,7 @@ class Instruction:
     cost: float | None
     called: list[str]
     trips: int
+    is_guard: bool
 
 
 @dataclass
@@ -70,7 +74,8 @@ class Module:
 
     def estimate(self) -> tuple[float, int, float, dict[str, int]]:
         """The cost of the entry, its kernels, its sweeps over large arrays, and the kernels without an
-        estimate by opcode. The dearest branch of a conditional counts."""
+        estimate by opcode. The dearest branch of a conditional counts, the first one of a guard, which
+        is seldom left."""
         largest = max(
             (_bytes(one.shape) for one in self.computations[self.entry].values()), default=0
         )
@@ -84,11 +89,11 @@ class Module:
                 inner = [self._sum(called, largest) for called in one.called]
                 if not inner:
                     continue
-                dearest = max(inner, key=lambda found: found[0])
-                cost += one.trips * dearest[0]
-                kernels += one.trips * dearest[1]
-                sweeps += one.trips * dearest[2]
-                unknown.update(dearest[3])
+                taken = inner[0] if one.is_guard else max(inner, key=lambda found: found[0])
+                cost += one.trips * taken[0]
+                kernels += one.trips * taken[1]
+                sweeps += one.trips * taken[2]
+                unknown.update(taken[3])
             elif one.opcode not in _FREE and (one.cost or not one.opcode.endswith(_MOVED)):
                 kernels += 1
                 if one.cost is None:
@@ -111,6 +116,7 @@ def _instruction(found: re.Match[str]) -> Instruction:
         _cost(attributes),
         _NAME.findall(called),
         int(trips[1]) if trips else 1,
+        _GUARD in attributes,
     )
 
 

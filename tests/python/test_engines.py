@@ -78,6 +78,13 @@ def test_cycles_of_a_tpu_are_added_up() -> None:
     assert sweeps == pytest.approx(2 + 5 * 2 + 3 * 2)
 
 
+def test_the_first_branch_of_a_guard_counts() -> None:
+    """The second one, which returns what it gets, costs nothing; as a guard, the first one counts."""
+    swapped = TPU.replace("true_computation=%yes, false_computation=%no", "branch_computations={%no, %yes}")
+    guard = swapped.replace("={%no, %yes}", '={%no, %yes}, frontend_attributes={tilewright_guard="sums"}')
+    assert [Module(text).estimate()[0] for text in (TPU, swapped, guard)] == [173.0, 173.0, 170.0]
+
+
 def test_the_model_of_tiled_kernels_counts_where_there_is_one() -> None:
     assert Module(GPU).estimate() == (1.25, 1, 2.0, {})
     assert Module(GPU.replace("indexing-cost-model", "other")).estimate() == (2.5, 1, 2.0, {})

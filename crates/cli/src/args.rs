@@ -166,6 +166,9 @@ pub(crate) struct Optimisation {
     /// Allow sums of any float differences to become differences of sums
     #[arg(long)]
     pub(crate) fast_math: bool,
+    /// Make no rewrites whose error is bounded only where a test holds when the program runs
+    #[arg(long, conflicts_with_all = ["exact", "fast_math"])]
+    pub(crate) no_guards: bool,
 }
 
 impl Optimisation {

@@ -1,5 +1,6 @@
 //! Random sums about means. `shifted-moments`, run alone on a machine without room for arrays,
-//! keeps their values up to rounding, and `rematerialize` keeps every bit.
+//! keeps their values up to rounding, and with guards the bounds of their errors whatever the data;
+//! `rematerialize` keeps every bit.
 
 use std::fmt::Write as _;
 
@@ -38,6 +39,17 @@ struct Term {
     negative: bool,
 }
 
+/// What is computed beside a program, to judge it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    /// The program itself.
+    None,
+    /// In f64, but about the mean as f32 rounds it.
+    Exact,
+    /// The same, with the absolute values of the terms of all sums but the first.
+    Sizes,
+}
+
 /// Sums of one array along the same dims.
 #[derive(Clone, Debug)]
 struct Program {
@@ -67,8 +79,28 @@ impl Program {
     /// Its text: the sum of the array, then all other sums. Parameter 0 is the array;
     /// the others are weights.
     fn text(&self, t: &str) -> String {
+        self.text_of(t, Judge::None)
+    }
+
+    /// The same, or what judges it.
+    fn text_of(&self, t: &str, judge: Judge) -> String {
+        let kept = self.shape(t, |summed| !summed);
+        let mean = match judge {
+            Judge::None => format!("mean = {kept} divide(sum, counts)"),
+            Judge::Exact | Judge::Sizes => {
+                let rounded = |name: &str| {
+                    format!("{kept} reduce-precision({name}), exponent_bits=8, mantissa_bits=23")
+                };
+                format!(
+                    "total = {}\n  quotient = {kept} divide(total, counts)\n  mean = {}",
+                    rounded("sum"),
+                    rounded("quotient")
+                )
+            }
+        };
+        let absolute = judge == Judge::Sizes;
         let whole = self.shape(t, |_| true);
-        let (kept, summed) = (self.shape(t, |summed| !summed), self.shape(t, |summed| summed));
+        let summed = self.shape(t, |summed| summed);
         let (kept_places, summed_places) = (self.places(false), self.places(true));
         let mut text = format!(
             "HloModule random\nadd {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n  \
@@ -77,16 +109,18 @@ impl Program {
              ones = {whole} broadcast(one), dimensions={{}}\n  \
              sum = {kept} reduce(x, zero), dimensions={{{summed_places}}}, to_apply=add\n  \
              count = {t}[] constant({})\n  counts = {kept} broadcast(count), dimensions={{}}\n  \
-             mean = {kept} divide(sum, counts)\n  \
+             {mean}\n  \
              means = {whole} broadcast(mean), dimensions={{{kept_places}}}\n  \
-             rest = {whole} subtract(x, means)\n",
+             rest = {whole} subtract(x, means)\n  size = {whole} abs(rest)\n",
             self.values()
         );
+        let rest = if absolute { "size" } else { "rest" };
+        let weight = if absolute { "abs" } else { "negate" };
         let mut write = |line: String| writeln!(text, "  {line}").expect("a string grows");
         let mut results = vec!["sum".to_owned()];
         let mut parameters = 1;
         for (i, term) in self.terms.iter().enumerate() {
-            let mut product = "rest".to_owned();
+            let mut product = rest.to_owned();
             if term.power == 2 {
                 product = format!("square{i}");
                 write(format!("{product} = {whole} multiply(rest, rest)"));
@@ -99,18 +133,20 @@ impl Program {
                 Weight::None => None,
                 Weight::Each => {
                     parameter(&whole);
-                    write(format!("w{i} = {whole} copy(q{i})"));
+                    write(format!("w{i} = {whole} {weight}(q{i})"));
                     Some("multiply")
                 }
                 Weight::Kept => {
                     parameter(&kept);
-                    write(format!("w{i} = {whole} broadcast(q{i}), dimensions={{{kept_places}}}"));
+                    write(format!("c{i} = {kept} {weight}(q{i})"));
+                    write(format!("w{i} = {whole} broadcast(c{i}), dimensions={{{kept_places}}}"));
                     Some("multiply")
                 }
                 Weight::Summed => {
                     parameter(&summed);
                     let places = &summed_places;
-                    write(format!("w{i} = {whole} broadcast(q{i}), dimensions={{{places}}}"));
+                    write(format!("c{i} = {summed} {weight}(q{i})"));
+                    write(format!("w{i} = {whole} broadcast(c{i}), dimensions={{{places}}}"));
                     Some("multiply")
                 }
                 Weight::Divisor => {
@@ -124,7 +160,7 @@ impl Program {
                 write(format!("weighted{i} = {whole} {opcode}({product}, w{i})"));
                 product = format!("weighted{i}");
             }
-            if term.negative {
+            if term.negative && !absolute {
                 write(format!("negative{i} = {whole} negate({product})"));
                 product = format!("negative{i}");
             }
@@ -338,4 +374,183 @@ fn what_is_not_shared_any_more_keeps_every_bit() {
             assert_eq!(bits(&before), bits(&after), "{program:?} {kind:?}");
         }
     }
+}
+
+/// Sums of so many values that a sample's mean is near that of all.
+fn large_programs() -> impl Strategy<Value = Program> {
+    let dims = prop::sample::select(vec![
+        vec![(3, false), (16, true), (16, true), (16, true)],
+        vec![(64, true), (80, true), (2, false)],
+        vec![(2, false), (4100, true)],
+        vec![(72, true), (3, false), (60, true)],
+        vec![(16, true), (2, false), (18, true), (1, false), (16, true)],
+    ]);
+    let weight = prop_oneof![Just(Weight::None), Just(Weight::Each), Just(Weight::Divisor)];
+    let term = (1u32..=2, weight, any::<bool>());
+    // No test bounds the error of weighted squares.
+    let term = term.prop_map(|(power, weight, negative)| {
+        let weight = if power == 2 { Weight::None } else { weight };
+        Term { power, weight, negative }
+    });
+    (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
+}
+
+/// Data on which a sum about a sample's mean may be much larger than one about the mean, and others.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Normal,
+    FarFromZero,
+    Constant,
+    OutlierInSample,
+    Halves,
+    MostlyZero,
+    Tiny,
+    Huge,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Normal,
+    Kind::FarFromZero,
+    Kind::Constant,
+    Kind::OutlierInSample,
+    Kind::Halves,
+    Kind::MostlyZero,
+    Kind::Tiny,
+    Kind::Huge,
+];
+
+/// Weights that are all one, that are 0 but for the value nearest to the mean, or whose sum nearly
+/// vanishes.
+fn weighted(weights: &mut [f32], x: &[f32], kind: u32) {
+    let count = weights.len();
+    match kind {
+        0 => {}
+        1 => weights.fill(1.0),
+        2 if x.len() == count => {
+            let mean = x.iter().sum::<f32>() / x.iter().map(|_| 1.0).sum::<f32>();
+            let distance = |&place: &usize| (x[place] - mean).abs();
+            let nearest = (0..count).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            let one = weights[0];
+            weights.fill(0.0);
+            weights[nearest.expect("values")] = one;
+        }
+        _ => {
+            let odd = (0..count).filter(|place| place % 2 == 1);
+            odd.for_each(|place| weights[place] = -weights[place - 1]);
+        }
+    }
+}
+
+fn changed(values: &mut [f32], kind: Kind) {
+    let count = values.len();
+    for (place, value) in values.iter_mut().enumerate() {
+        *value = match kind {
+            Kind::Normal | Kind::OutlierInSample => *value,
+            Kind::FarFromZero => *value * 1e-2 + 1e3,
+            Kind::Constant => 7.7,
+            Kind::Halves => *value + if place < count / 2 { 1e3 } else { 0.0 },
+            Kind::MostlyZero => {
+                if place % 61 == 0 {
+                    *value
+                } else {
+                    0.0
+                }
+            }
+            Kind::Tiny => *value * 1e-25,
+            Kind::Huge => *value * 1e25,
+        };
+    }
+    if let Kind::OutlierInSample = kind {
+        // Some of these are in the sample.
+        (0..count).step_by(97).for_each(|place| values[place] = 1e6);
+    }
+}
+
+/// The inputs of a kind, with weights of one of four kinds, for a seed.
+fn attacking(module: &Verified, seed: u64, kind: Kind, weights: u32) -> Vec<Literal> {
+    let mut inputs = inputs_for(module, seed, InputKind::Normal).expect("inputs");
+    let mut x = Vec::new();
+    for (number, input) in inputs.iter_mut().enumerate() {
+        let Literal::Array(array) = &*input else { panic!("an array") };
+        let Data::F32(values) = array.data() else { panic!("f32") };
+        let mut values = values.clone();
+        if number == 0 {
+            changed(&mut values, kind);
+            x.clone_from(&values);
+        } else {
+            weighted(&mut values, &x, weights);
+        }
+        let dims = array.dims().iter().copied();
+        let element_type = array.element_type();
+        let made = ArrayLiteral::new(element_type, dims, Data::F32(values)).expect("as many");
+        *input = Literal::Array(made);
+    }
+    inputs
+}
+
+/// A term is rounded up to three times, and a sum once: the error of a result of the original is at most `4 u`
+/// times the sum of the magnitudes of its terms. A guard lets it become four times as much.
+#[test]
+fn guarded_moments_keep_their_bounds() {
+    let mut runner = TestRunner::deterministic();
+    let mut options = options("shifted-moments");
+    options.float_mode = FloatMode::Regroup;
+    options.target.guard_cycles = 1.0;
+    let (mut fired, mut kept, mut again) = (0, 0, 0);
+    for seed in 0..80u64 {
+        let program = large_programs().new_tree(&mut runner).expect("a program").current();
+        let before = module(&program.text("f32"));
+        let after = optimized(&before, &options);
+        if changes(&after, "shifted-moments") == 0 {
+            continue;
+        }
+        fired += 1;
+        let twice = optimized(&after.module, &options);
+        assert_eq!(changes(&twice, "shifted-moments"), 0, "{program:?}");
+        let [exact, sizes] =
+            [Judge::Exact, Judge::Sizes].map(|judge| module(&program.text_of("f64", judge)));
+        for (kind, weights) in KINDS.into_iter().flat_map(|kind| (0..4).map(move |w| (kind, w))) {
+            let inputs = attacking(&before, seed, kind, weights);
+            let wide: Vec<Literal> = inputs.iter().map(widened).collect();
+            let [exact, sizes] = [&exact, &sizes].map(|module| results(module, &wide));
+            let [was, is] = [&before, &after.module].map(|module| results(module, &inputs));
+            for output in 1..exact.len() {
+                let errors = |found: &[Vec<f64>]| -> Vec<f64> {
+                    let pairs = found[output].iter().zip(&exact[output]);
+                    pairs.map(|(found, exact)| (found - exact).abs()).collect()
+                };
+                let unit = f64::from(f32::EPSILON / 2.0);
+                let errors = errors(&was).into_iter().zip(errors(&is));
+                for ((before, error), size) in errors.zip(&sizes[output]) {
+                    // Where the original overflows, so may the other.
+                    let bound = |units: f64| units * unit * size + f64::from(f32::MIN_POSITIVE);
+                    let are_less =
+                        error <= bound(16.0) && before <= bound(4.0) || before.is_infinite();
+                    assert!(
+                        are_less,
+                        "{kind:?}, weights {weights}, seed {seed}, {program:?}, output {output}: {before:e} and {error:e}, {size:e}"
+                    );
+                }
+                let is_same =
+                    was[output].iter().zip(&is[output]).all(|(a, b)| a.to_bits() == b.to_bits());
+                *(if is_same { &mut again } else { &mut kept }) += 1;
+            }
+        }
+        for kind in [InputKind::NonFinite] {
+            let inputs = inputs_for(&before, seed, kind).expect("inputs");
+            let [was, is] = [&before, &after.module].map(|module| results(module, &inputs));
+            for (was, is) in was.iter().zip(&is) {
+                for (was, is) in was.iter().zip(is) {
+                    assert_eq!(
+                        was.is_finite(),
+                        is.is_finite(),
+                        "{kind:?}, seed {seed}, {program:?}"
+                    );
+                    assert_eq!(was.is_nan(), is.is_nan(), "{kind:?}, seed {seed}, {program:?}");
+                }
+            }
+        }
+    }
+    assert!(fired >= 15, "it fired on {fired}");
+    assert!(kept > 50 && again > 50, "{kept} results about the shift, {again} of the original");
 }

@@ -124,6 +124,9 @@ target! {
     round_cycles: f64 = Rule::Cost;
     /// Bytes that one device exchanges with others per cycle.
     link_bytes_per_cycle: f64 = Rule::Rate;
+    /// Cycles of a branch on a value that the machine has computed: what a guard takes that holds.
+    /// 0 if no sums are guarded.
+    guard_cycles: f64 = Rule::Cost;
     /// Whether the machine computes in f64 what devices exchange.
     has_f64: bool = Rule::Flag;
     /// Cycles in a nanosecond.

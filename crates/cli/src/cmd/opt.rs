@@ -11,7 +11,7 @@ use tilewright::{
     Verified,
 };
 
-use crate::args::{Explain, Opt};
+use crate::args::{Explain, Opt, Optimisation};
 use crate::dump::Dump;
 use crate::io;
 use crate::progress::{self, Passes};
@@ -142,12 +142,13 @@ fn guarded(
 }
 
 /// Returns the options of the library for those of the command.
-pub(super) fn options(args: &crate::args::Optimisation) -> Result<Options, Error> {
+pub(super) fn options(args: &Optimisation) -> Result<Options, Error> {
     let mut options = Options::new(tilewright::target(args.target())?);
-    options.float_mode = match (args.exact, args.fast_math) {
-        (true, _) => FloatMode::Exact,
-        (false, true) => FloatMode::Fast,
-        (false, false) => FloatMode::default(),
+    options.float_mode = match args {
+        Optimisation { exact: true, .. } => FloatMode::Exact,
+        Optimisation { fast_math: true, .. } => FloatMode::Fast,
+        Optimisation { no_guards: true, .. } => FloatMode::Bounded,
+        _ => FloatMode::default(),
     };
     if let Some(name) = &args.pipeline {
         options.passes = tilewright::PassSelection::Pipeline(name.clone());

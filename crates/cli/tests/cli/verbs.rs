@@ -196,6 +196,23 @@ fn opt_options() {
 }
 
 #[test]
+fn guards_are_left_out_on_request() {
+    // Small arrays do not stay in its vector memory, and branches cost little.
+    let keys = "base = \"tpu-v5e\"\nvector_memory_bytes = 524288\nguard_cycles = 1\n";
+    let (_folder, target) = file("small.toml", keys);
+    let target = target.to_str().unwrap();
+    let norm = model("../rewrite/shifted-moments/guarded.hlo");
+    let norm = norm.to_str().unwrap();
+    let opt = |more: &[&str]| tilewright([&["opt", norm, "--target", target], more].concat());
+    let has_guard = |more: &[&str]| opt(more).ok().stdout.contains("tilewright_guard=");
+    assert!(has_guard(&["--check"]));
+    assert!(!has_guard(&["--fast-math"]));
+    assert!(!has_guard(&["--no-guards"]));
+    assert!(!has_guard(&["--exact"]));
+    opt(&["--no-guards", "--exact"]).failed(2).says("cannot be used with");
+}
+
+#[test]
 fn fast_math_sums_about_the_mean_of_a_sample() {
     // The target has so little vector memory that the small image does not stay in it.
     let target = include_str!("../../../target/machines/tpu-like.toml");

@@ -15,6 +15,7 @@ use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 use crate::analysis::sharding::{DeviceMesh, Flow, Traffic};
 
 use super::contraction::beside_contractions;
+use super::guards::is_guard;
 use super::lone_readers::{self, LoneReaders};
 use super::memory::{computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
@@ -404,7 +405,7 @@ impl<'a> Ledger<'a> {
                 cost += model.stored(self.weighed(module, id));
             }
         }
-        if runs_its_callees(opcode) {
+        if runs_its_callees(opcode) && !is_guard(module, id) {
             module.op(id).for_each_computation(&mut |callee| cost += self.total(callee));
         }
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {

@@ -14,6 +14,7 @@
 mod amount;
 pub(crate) mod columns;
 mod contraction;
+pub(crate) mod guards;
 mod ledger;
 mod lone_readers;
 mod memo;

@@ -7,6 +7,7 @@ use tilewright_ir::{InstId, Module, Op, SecondaryMap, ShapeId};
 use tilewright_target::Footprint;
 
 use super::contraction::is_contraction;
+use super::guards::is_guard;
 use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
 
@@ -128,7 +129,12 @@ impl CostModel<'_> {
             is_small_contraction: all_small && is_contraction(module, id),
             shape: Some(shape_id),
             footprint: result.footprint,
-            cost: self.in_module(module, op, result, &operands),
+            cost: if is_guard(module, id) {
+                // What it hands on lies in memory, and nothing reads it here.
+                Cost { cycles: self.target.guard_cycles, ..Cost::default() }
+            } else {
+                self.in_module(module, op, result, &operands)
+            },
         }
     }
 

@@ -6,6 +6,7 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode};
 
 use super::CostModel;
 use super::contraction::is_contraction;
+use super::guards::is_guard;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
 use crate::analysis::reduce::reduced_arrays;
@@ -71,7 +72,9 @@ impl CostModel<'_> {
             timing: self.timing(module, id, facts),
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
-            reads: !opcode.hands_on_its_operands() && opcode != Opcode::Slice,
+            reads: !opcode.hands_on_its_operands()
+                && opcode != Opcode::Slice
+                && !is_guard(module, id),
             is_contraction: is_contraction(module, id),
         }
     }
@@ -90,6 +93,7 @@ impl CostModel<'_> {
             }
             Op::Reduce(_) => Timing::Reduce,
             Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
+            Op::Conditional(_) if is_guard(module, id) => Timing::WholeOperands,
             _ if same_but_ones(module, id) => Timing::AsOperands,
             // The rows of the result are others, so a kernel that goes from row to row does not
             // have them at hand.

@@ -16,6 +16,9 @@ pub enum Class {
     /// before, plus [`SLACK_ULPS`] units in the last place of the output's largest value; nothing
     /// overflows that did not before.
     Bounded,
+    /// The same bound, which holds because the program tests for it when it runs: where the test
+    /// fails, it runs the instructions of the original. Infinities and NaN fail the test, too.
+    Guarded,
     /// No such bound is known; such rewrites are made on request alone.
     FastMath,
 }
@@ -32,8 +35,10 @@ pub const SLACK_ULPS: f64 = 4.0;
 pub enum FloatMode {
     /// Every bit stays: [`Class::Exact`] alone (`--exact`).
     Exact,
-    /// Sums may be regrouped, and errors may grow by a bounded factor: all classes up to
-    /// [`Class::Bounded`].
+    /// Sums may be regrouped, and errors may grow by a bounded factor, but nothing is tested when the program
+    /// runs: all classes up to [`Class::Bounded`] (`--no-guards`).
+    Bounded,
+    /// The same, and guards: all classes up to [`Class::Guarded`].
     #[default]
     Regroup,
     /// Rewrites are allowed too whose error has no bound for all data: sums of differences become
@@ -47,7 +52,8 @@ impl FloatMode {
         class
             <= match self {
                 Self::Exact => Class::Exact,
-                Self::Regroup => Class::Bounded,
+                Self::Bounded => Class::Bounded,
+                Self::Regroup => Class::Guarded,
                 Self::Fast => Class::FastMath,
             }
     }
@@ -60,6 +66,7 @@ impl Class {
             Self::Exact => "exact",
             Self::Regrouping => "regrouping",
             Self::Bounded => "bounded",
+            Self::Guarded => "guarded",
             Self::FastMath => "fast-math",
         }
     }

@@ -46,7 +46,8 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Optimi
         return Ok(fast);
     }
     // Rewrites are kept one after the other, so more of them may lead to a module that costs more.
-    let float_mode = FloatMode::Regroup;
+    // Guards would stay.
+    let float_mode = FloatMode::Bounded;
     let bounded = Options { float_mode, observer: None, ..options.clone() };
     let mut bounded = in_one_mode(module, &bounded)?;
     let [fast_cycles, cycles] = [&fast, &bounded].map(|made| made.report.after.cycles);

@@ -84,8 +84,19 @@ impl<'a> Build<'a> {
         Some(())
     }
 
-    /// Replaces a sum by a value, which is negated and reshaped to the sum's dims where necessary.
+    /// The module that sums are built for.
+    pub(super) fn module(&self) -> &'a Module {
+        self.module
+    }
+
+    /// Replaces a sum by a value; see [`Self::finished`].
     pub(super) fn finish(&mut self, at: At<'_>, placed: Placed) {
+        let value = self.finished(at, placed);
+        self.patch.replace(at.sum.id, value);
+    }
+
+    /// Returns a value in place of a sum: negated and reshaped to the sum's dims where necessary.
+    pub(super) fn finished(&mut self, at: At<'_>, placed: Placed) -> Value {
         let mut value = placed.value;
         if at.sum.product.negative {
             value = self.op(at, Op::Negate, &placed.digits, [value]);
@@ -94,7 +105,7 @@ impl<'a> Build<'a> {
             let shape = self.module.shape(at.sum.id).clone();
             value = self.patch.add(at.sum.id, reshape_op(), shape, [value]);
         }
-        self.patch.replace(at.sum.id, value);
+        value
     }
 
     /// Returns the first stage of a sum. Sums that share a core share its instructions, whose

@@ -18,11 +18,13 @@
 //! factors out of such sums, `sum dy*r = r * sum dy` ([`super::factored_sums`]).
 //!
 //! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
-//! `inf - inf` may replace a single infinity, so float sums change by more than their order. The
+//! `inf - inf` may replace a single infinity, so float sums change by more than their order, or a guard
+//! that tests the sums when the program runs (`guard.rs`). The
 //! array must not be divided over devices along the summed dims, since the sample would have to come
 //! from others. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
 //! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
+mod guard;
 mod moments;
 mod sample;
 mod shift;
@@ -34,7 +36,7 @@ use super::factor::{Core, Sum};
 use super::factored_sums::pulled_out;
 use super::product::{Factor, Tree};
 use crate::analysis::index_range::{Cuts, IndexRange};
-use crate::analysis::sharding::{DeviceMesh, Flow};
+use crate::analysis::sharding::{DeviceMesh, Flow, is_partitioned};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
@@ -52,7 +54,7 @@ impl Pass for ShiftedMoments {
     }
 
     fn summary(&self) -> &'static str {
-        "T4: sums about a sample's mean, which need not wait for the mean (--fast-math)"
+        "T4: sums about a sample's mean, which need not wait for the mean (guarded, or --fast-math)"
     }
 
     fn class(&self) -> Class {
@@ -64,7 +66,8 @@ impl Pass for ShiftedMoments {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        if !cx.float_mode.allow(Class::FastMath) {
+        let is_guarded = !cx.float_mode.allow(Class::FastMath);
+        if is_guarded && !guards(module, cx) {
             return Ok(0);
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
@@ -86,8 +89,14 @@ impl Pass for ShiftedMoments {
             for group in groups.iter_mut() {
                 group.follow(&replaced);
             }
-            let pulls = cx.target.shares_sweeps && pulls(module, groups, &mut scales)?;
-            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, pulls))?;
+            let way = if is_guarded {
+                Way::Guarded
+            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales)? {
+                Way::Pulling
+            } else {
+                Way::Plain
+            };
+            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, way))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -96,6 +105,23 @@ impl Pass for ShiftedMoments {
         scales.leave(cx);
         Ok(changes)
     }
+}
+
+/// The way in which sums are written about a shift.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Whatever the data.
+    Plain,
+    /// The same, and factors are pulled out of the sums of the same arrays.
+    Pulling,
+    /// Where a test holds when the program runs.
+    Guarded,
+}
+
+/// Checks whether sums are guarded: floats may change, the target knows what a branch costs, and no
+/// devices hold parts of arrays, which would have to agree on it.
+fn guards(module: &Module, cx: &Context<'_>) -> bool {
+    cx.float_mode.allow(Class::Guarded) && cx.target.guard_cycles > 0.0 && !is_partitioned(module)
 }
 
 /// Checks whether the array of a group is summed along a dim that is divided over devices.
@@ -107,7 +133,8 @@ fn is_divided(module: &Module, flow: &Flow<'_>, group: &Group) -> bool {
     };
     let dims = group.x.ranges.iter().zip(spread).take(array.rank());
     dims.into_iter().any(|(&range, axes)| {
-        !axes.is_empty() && group.along.iter().any(|along| !range.apart(*along))
+        let along = group.digits.iter().filter(|digit| group.is_along(**digit));
+        !axes.is_empty() && along.into_iter().any(|along| !range.apart(*along))
     })
 }
 
@@ -119,34 +146,40 @@ fn pulls(
     groups: &[Group],
     scales: &mut Scales<'_>,
 ) -> Result<bool, EditError> {
-    let mut pays = |pulls| {
+    let mut pays = |way| {
         // The trial is rolled back, and with it what its groups would follow.
-        let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), pulls).map(|_| ());
+        let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), way).map(|_| ());
         scales.cycles_after(module, edit).map(|cycles| scales.would_pay(cycles))
     };
-    Ok(!pays(false)? && pays(true)?)
+    Ok(!pays(Way::Plain)? && pays(Way::Pulling)?)
 }
 
-/// Rewrites the moments of these groups; returns the number of groups and the replaced sums. If
-/// `pulls`, it also pulls factors out of the sums of the same arrays.
+/// Rewrites the moments of these groups; returns the number of groups and the replaced sums.
 fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
-    pulls: bool,
+    way: Way,
 ) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
     let mut now = Replaced::default();
     let mut moved: Vec<&Group> = Vec::new();
     for group in groups {
         group.follow(&now);
-        if move_centre(module, group, &mut now)? {
+        let is_moved = match way {
+            Way::Guarded => guard::guarded(module, group, &mut now)?,
+            Way::Plain | Way::Pulling => move_centre(module, group, &mut now)?,
+        };
+        if is_moved {
             moved.push(group);
         }
     }
     let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
     let Some(sum) = sum else { return Ok(None) };
     let mut what = words(module, &moved);
-    if pulls && pull_out(module, &moved, &mut now)? {
+    if way == Way::Pulling && pull_out(module, &moved, &mut now)? {
         what.push_str(", with factors pulled out of sums of the same arrays");
+    }
+    if way == Way::Guarded {
+        what.push_str(", where a guard finds when it runs that this is as exact");
     }
     let words = Words { place: Place::of(module, sum), what };
     Ok(Some((words, (moved.len(), now))))
@@ -187,6 +220,9 @@ fn words(module: &Module, groups: &[&Group]) -> String {
     }
 }
 
+/// The fewest summed values for which a shift is worth its cost.
+const LEAST_VALUES: i64 = 64;
+
 /// Gives the moments of a group another centre; returns whether that was possible.
 fn move_centre(
     module: &mut Module,
@@ -199,7 +235,9 @@ fn move_centre(
         return Ok(false);
     }
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let Some(shift) = shift::add(module, group, &first.sum)? else { return Ok(false) };
+    let Some(shift) = shift::add(module, group, &first.sum, LEAST_VALUES)? else {
+        return Ok(false);
+    };
     let mut build = Build::new(module);
     for moment in &group.moments {
         if about(&mut build, module, moment, group, &shift).is_none() {
@@ -212,6 +250,15 @@ fn move_centre(
     Ok(true)
 }
 
+/// Sums about a shift: the count of values, or the sum of the other factors, and the sums of each power
+/// up to that of a moment, at least the first.
+struct Sums<'a> {
+    at: At<'a>,
+    values: Vec<Value>,
+    /// The dims of the values.
+    digits: Vec<IndexRange>,
+}
+
 /// Writes a moment as sums about the shift.
 fn about(
     build: &mut Build<'_>,
@@ -220,12 +267,26 @@ fn about(
     group: &Group,
     shift: &Shift,
 ) -> Option<()> {
+    let sums = sums_about(build, module, moment, group, shift)?;
+    let value = recentred(build, moment, [&group.c, &shift.shift], &sums)?;
+    build.finish(sums.at, Placed { value, digits: sums.digits });
+    Some(())
+}
+
+/// Plans the sums about the shift of a moment.
+fn sums_about<'a>(
+    build: &mut Build<'_>,
+    module: &'a Module,
+    moment: &'a Moment,
+    group: &Group,
+    shift: &Shift,
+) -> Option<Sums<'a>> {
     let at = At::new(module, &moment.sum)?;
     let mut powers = Vec::new();
     for power in 0..=moment.power.max(1) {
         powers.push(match (power, moment.others.is_empty()) {
             (0, true) => None,
-            _ => Some(about_shift(build, at, &core(moment, group, shift, power))?),
+            _ => Some(about_shift(build, at, &core(moment, shift, power))?),
         });
     }
     let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
@@ -245,29 +306,26 @@ fn about(
             }
         });
     }
-    let value = recentred(build, at, moment, [&group.c, &shift.shift], &values, &digits)?;
-    build.finish(at, Placed { value, digits });
-    Some(())
+    Some(Sums { at, values, digits })
 }
 
 /// Returns the moment about `centre`, computed from the sums about `shift` of each power up to
 /// its own.
 fn recentred(
     build: &mut Build<'_>,
-    at: At<'_>,
     moment: &Moment,
     [centre, shift]: [&Factor; 2],
-    sums: &[Value],
-    digits: &[IndexRange],
+    Sums { at, values: sums, digits }: &Sums<'_>,
 ) -> Option<Value> {
+    let at = *at;
     let shift = build.spread(at, shift, digits)?;
-    if let (0, [count, one]) = (moment.power, sums) {
+    if let (0, [count, one]) = (moment.power, sums.as_slice()) {
         let shifts = build.op(at, Op::Multiply, digits, [*count, shift]);
         return Some(build.op(at, Op::Add, digits, [*one, shifts]));
     }
     let centre = build.spread(at, centre, digits)?;
     let offset = build.op(at, Op::Subtract, digits, [centre, shift]);
-    match *sums {
+    match *sums.as_slice() {
         [none, one] => {
             let less = build.op(at, Op::Multiply, digits, [offset, none]);
             Some(build.op(at, Op::Subtract, digits, [one, less]))
@@ -291,10 +349,10 @@ fn about_shift(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed>
 }
 
 /// Returns the sum of a power of the array less its shift, times the other factors.
-fn core(moment: &Moment, group: &Group, shift: &Shift, power: usize) -> Core {
+fn core(moment: &Moment, shift: &Shift, power: usize) -> Core {
     let mut factors = moment.others.clone();
     factors.extend(std::iter::repeat_n(shift.rest.clone(), power));
     factors.sort_unstable();
-    let Sum { elements, monoid, law, .. } = moment.sum;
-    Core { factors, along: group.along.clone(), elements, monoid, law }
+    let Sum { elements, monoid, law, ref summed, .. } = moment.sum;
+    Core { factors, along: summed.clone(), elements, monoid, law }
 }

@@ -40,6 +40,7 @@ pub(crate) fn target(name: &str) -> Target {
     let mut target = Target::builtin(name).expect("a built-in target");
     // Small modules stand for large ones.
     target.small_saving_cycles = 0.0;
+    target.guard_cycles = target.guard_cycles.min(1.0);
     target
 }
 

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
-use crate::analysis::index_range::{IndexRange, index_ranges};
+use crate::analysis::index_range::{Cuts, IndexRange, index_ranges};
 use crate::cost::CostModel;
 use crate::driver::numbers::FloatMode;
 use crate::sums::build::Replaced;
@@ -27,18 +27,25 @@ pub(super) struct Moment {
     pub(super) others: Vec<Factor>,
 }
 
-/// All moments of an array about one centre along the same ranges.
+/// All moments of an array about one centre.
 #[derive(Clone)]
 pub(super) struct Group {
     pub(super) x: Factor,
     pub(super) c: Factor,
-    pub(super) along: Vec<IndexRange>,
+    /// The dims of the array, cut so that the centre is constant along each or has it.
+    pub(super) digits: Vec<IndexRange>,
     pub(super) moments: Vec<Moment>,
     /// Whether the target shares sweeps over main memory.
     pub(super) shares_sweeps: bool,
 }
 
 impl Group {
+    /// Checks whether the centre is constant along one of the array's dims: the centre is a mean
+    /// along these.
+    pub(super) fn is_along(&self, digit: IndexRange) -> bool {
+        !self.c.ranges.iter().any(|range| digit.within(*range))
+    }
+
     /// Replaces factors by their replacements in earlier rewrites.
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         let others = self.moments.iter_mut().flat_map(|moment| &mut moment.others);
@@ -60,7 +67,7 @@ pub(super) fn groups(
     let mut waiting = Waiting { module, computation, takes_products: shares_sweeps, late, work };
     let mut groups: Vec<Group> = Vec::new();
     let mut plain: Vec<(usize, Sum)> = Vec::new();
-    let mut homes: FxHashMap<(Factor, Factor, Vec<IndexRange>), usize> = FxHashMap::default();
+    let mut homes: FxHashMap<(Factor, Factor), usize> = FxHashMap::default();
     // Plain sums join the first group of an array along the same ranges.
     let mut first: FxHashMap<(Factor, Vec<IndexRange>), usize> = FxHashMap::default();
     let wide = |sum: &Sum| {
@@ -73,11 +80,11 @@ pub(super) fn groups(
             plain.push((place, sum));
             continue;
         };
-        let along = sum.summed.clone();
-        let home = *homes.entry((x.clone(), c.clone(), along.clone())).or_insert(groups.len());
+        let Some(digits) = digits(&x, &c, &sum) else { continue };
+        let home = *homes.entry((x.clone(), c.clone())).or_insert(groups.len());
+        first.entry((x.clone(), sum.summed.clone())).or_insert(home);
         if home == groups.len() {
-            first.entry((x.clone(), along.clone())).or_insert(home);
-            groups.push(Group { x, c, along, moments: Vec::new(), shares_sweeps });
+            groups.push(Group { x, c, digits, moments: Vec::new(), shares_sweeps });
         }
         groups[home].moments.push(Moment { place, power, others, sum });
     }
@@ -95,6 +102,14 @@ pub(super) fn groups(
         group.moments.sort_unstable_by_key(|moment| moment.place);
     }
     groups
+}
+
+/// Returns the dims of an array, cut so that a centre is constant along each or has it.
+fn digits(x: &Factor, c: &Factor, sum: &Sum) -> Option<Vec<IndexRange>> {
+    let ends = x.ranges.iter().chain(&c.ranges).copied();
+    let all = Cuts::of(sum.elements, ends)?.digits();
+    let own = |digit: &IndexRange| x.ranges.iter().any(|range| digit.within(*range));
+    Some(all.into_iter().filter(own).collect())
 }
 
 /// Returns the array that is summed as one factor, whatever it is a product of.

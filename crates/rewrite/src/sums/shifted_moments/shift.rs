@@ -12,7 +12,8 @@ use tilewright_ir::{ArrayLiteral, Dims, EditError, Literal, Module, Op, Patch, S
 
 use super::moments::Group;
 use super::sample::Sample;
-use crate::analysis::reduce::shape_like;
+use crate::analysis::index_range::{IndexRange, sizes};
+use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
 use crate::sums::product::Factor;
@@ -23,9 +24,6 @@ const ONE_IN: i64 = 16;
 /// The longest step along one dim while other dims can be thinned out.
 const LONGEST_STEP: i64 = 4;
 
-/// The fewest summed values for which a shift is worth its cost.
-const LEAST_VALUES: i64 = 64;
-
 /// The shift of an array, and the array less its shift.
 pub(super) struct Shift {
     /// The mean of the sample: one value for each result of the sum.
@@ -34,15 +32,16 @@ pub(super) struct Shift {
     pub(super) rest: Factor,
 }
 
-/// Adds the shift of a group's array along the dims that `sum` sums, before the sum. `None` if there
-/// are too few values, or dims that are summed only in part.
+/// Adds the shift of a group's array, before `sum`, the first of its sums. `None` if the mean is one of
+/// fewer values than `least`.
 pub(super) fn add(
     module: &mut Module,
     group: &Group,
     sum: &Sum,
+    least: i64,
 ) -> Result<Option<Shift>, EditError> {
     let x = &group.x;
-    let Some((patch, shift)) = planned(module, group, sum) else { return Ok(None) };
+    let Some((patch, shift)) = planned(module, group, sum, least) else { return Ok(None) };
     let made = patch.apply(module)?;
     let at = |value: Value| match value {
         Value::Old(id) => Some(id),
@@ -50,45 +49,60 @@ pub(super) fn add(
     };
     let ids = at(shift).zip(made.last().copied());
     Ok(ids.map(|(shift, rest)| {
-        let kept = x.ranges.iter().filter(|range| !sum.sums(**range)).copied().collect();
+        let kept = group.digits.iter().filter(|digit| !group.is_along(**digit)).copied();
+        let digits = group.digits.iter().copied().collect();
         Shift {
-            shift: Factor { divides: false, value: shift, ranges: kept, convert: None },
-            rest: Factor { value: rest, convert: None, ..x.clone() },
+            shift: Factor { divides: false, value: shift, ranges: kept.collect(), convert: None },
+            rest: Factor { value: rest, convert: None, ranges: digits, ..x.clone() },
         }
     }))
 }
 
 /// Returns the edits that compute the shift, and its value. The last instruction of the edits
 /// computes the array less the shift.
-fn planned(module: &Module, group: &Group, sum: &Sum) -> Option<(Patch, Value)> {
+fn planned(module: &Module, group: &Group, sum: &Sum, least: i64) -> Option<(Patch, Value)> {
     let x = &group.x;
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
     };
     let (own, like) = (module.array_shape(x.value)?, module.array_shape(sum.id)?);
-    let partly = |range| !sum.sums(range) && sum.summed.iter().any(|&whole| !whole.apart(range));
-    if x.ranges.iter().any(|&range| partly(range)) {
+    let digits = &group.digits;
+    let summed: Vec<bool> = digits.iter().map(|&digit| group.is_along(digit)).collect();
+    let cut = sizes(digits);
+    if values(&cut, &summed)? < least {
         return None;
     }
-    let summed: Vec<bool> = x.ranges.iter().map(|&range| sum.sums(range)).collect();
-    let steps = steps(own.dims(), &summed)?;
+    // Dims that are summed in part are whole in the sample, which is cut: where an engine stores a
+    // slice of a reshape, that of the array costs less.
+    let is_whole = |range: &IndexRange| digits.contains(range) && group.is_along(*range);
+    let whole: Vec<bool> = x.ranges.iter().map(is_whole).collect();
+    let steps = steps(own.dims(), &whole);
     let mut patch = Patch::new();
-    let (slice, sizes) = parts(own.dims(), &steps);
+    let (slice, taken) = parts(own.dims(), &steps);
     let from_samples = group.shares_sweeps;
-    let sample = Sample { module, before: sum.id, slice, sizes: &sizes, from_samples };
+    let sample = Sample { module, before: sum.id, slice, sizes: &taken, from_samples };
     let mut sample = sample.of(&mut patch, x.value)?;
+    // The sizes of the sample in the dims that are cut: a dim is thinned out or cut.
+    let of_digit = |digit: &IndexRange| {
+        let place = x.ranges.iter().position(|range| range == digit);
+        place.and_then(|place| taken.get(place).copied()).unwrap_or_else(|| digit.size())
+    };
+    let in_sample: Dims = digits.iter().map(of_digit).collect();
     let mut add = |op: Op, shape: Shape, operands: &[Value]| {
         patch.add(sum.id, op, shape, operands.iter().copied())
     };
     if x.convert.is_some() {
-        sample = add(Op::Convert, shape_like(like, &sizes), &[sample]);
+        sample = add(Op::Convert, shape_like(like, &taken), &[sample]);
+    }
+    if in_sample != taken {
+        sample = add(reshape_op(), shape_like(like, &in_sample), &[sample]);
     }
     let places = |wanted: bool| (0i64..).zip(&summed).filter(move |&(_, is)| *is == wanted);
     let dimensions: Dims = places(true).map(|(dim, _)| dim).collect();
     let kept: Dims = places(false).map(|(dim, _)| dim).collect();
-    let left = own.dims().iter().zip(&summed).filter(|(_, is_summed)| !**is_summed);
+    let left = cut.iter().zip(&summed).filter(|(_, is_summed)| !**is_summed);
     let left: Dims = left.map(|(&size, _)| size).collect();
-    let count = sizes.iter().zip(&summed).filter(|(_, is_summed)| **is_summed);
+    let count = in_sample.iter().zip(&summed).filter(|(_, is_summed)| **is_summed);
     let count = count.map(|(&size, _)| size).product();
     let small = shape_like(like, &left);
     let reduce = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
@@ -106,7 +120,11 @@ fn planned(module: &Module, group: &Group, sum: &Sum) -> Option<(Patch, Value)> 
     let whole = shape_like(like, own.dims());
     let mut array = Value::Old(x.value);
     if x.convert.is_some() {
-        array = add(Op::Convert, whole.clone(), &[array]);
+        array = add(Op::Convert, whole, &[array]);
+    }
+    let whole = shape_like(like, &cut);
+    if cut.as_slice() != own.dims() {
+        array = add(reshape_op(), whole.clone(), &[array]);
     }
     let spread = Op::Broadcast(Box::new(BroadcastAttrs { dimensions: kept }));
     let spread = add(spread, whole.clone(), &[shift]);
@@ -114,15 +132,16 @@ fn planned(module: &Module, group: &Group, sum: &Sum) -> Option<(Patch, Value)> 
     Some((patch, shift))
 }
 
+/// Returns the number of values along the summed dims; `None` if it overflows.
+fn values(dims: &[i64], summed: &[bool]) -> Option<i64> {
+    let along = dims.iter().zip(summed).filter(|(_, summed)| **summed);
+    along.map(|(&size, _)| size).try_fold(1, i64::checked_mul)
+}
+
 /// Returns the step between sampled values along each dim, so that about one value in [`ONE_IN`] is
 /// sampled. Dims outside of the tiles of vectors are thinned out before the others, and the last
 /// one, which runs along the lanes, only if the others are too short.
-fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
-    let along = || dims.iter().zip(summed).filter(|(_, summed)| **summed);
-    let values = along().try_fold(1i64, |product, (&size, _)| product.checked_mul(size))?;
-    if values < LEAST_VALUES {
-        return None;
-    }
+fn steps(dims: &[i64], summed: &[bool]) -> Dims {
     let mut steps: Dims = dims.iter().map(|_| 1).collect();
     let mut left = ONE_IN;
     let last = dims.len().saturating_sub(1);
@@ -137,7 +156,7 @@ fn steps(dims: &[i64], summed: &[bool]) -> Option<Dims> {
             }
         }
     }
-    Some(steps)
+    steps
 }
 
 /// Returns the part of each dim that is sampled, and its size.

@@ -1,0 +1,75 @@
+"""Guarded sums through XLA:CPU, beside the same program in f64: the errors of both branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import tool
+import xla
+
+# A variance of f32[2,64,64,16] along the image, and a product with the centred array.
+SOURCE = tool.ROOT / "fixtures/rewrite/shifted-moments/guarded_gradient.hlo"
+# Small arrays do not stay in its vector memory, and branches cost little.
+TARGET = 'base = "tpu-v5e"\nvector_memory_bytes = 524288\nguard_cycles = 1\n'
+# As the contract says: 4 times the error, and 4 units in the last place of the largest value.
+GROWTH, SLACK = 4.0, 4 * 2.0**-24
+
+
+def data(kind: str) -> list[np.ndarray]:
+    """An array with a gradient."""
+    draw = np.random.default_rng(7)
+    x, dy = (draw.standard_normal((2, 64, 64, 16)).astype(np.float32) for _ in range(2))
+    if kind == "far from zero":
+        x = x * np.float32(0.01) + np.float32(1000)
+    elif kind == "outliers":
+        x.reshape(-1)[::97] = 1e5
+    elif kind == "halves":
+        x[:, :32] += 1000
+    elif kind == "padded":
+        x[:, :, 20:60] = 0
+    elif kind == "constant":
+        x[...] = 7.7
+    elif kind == "ones":
+        dy[...] = 1
+    elif kind == "one":
+        dy[:, 1:] = dy[:, :, 1:] = 0
+    return [x, dy]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The program as it is, guarded, and in f64."""
+    folder = tmp_path_factory.mktemp("guards")
+    target, out = folder / "target.toml", folder / "out.hlo"
+    target.write_text(TARGET)
+    tool.tilewright("opt", SOURCE, "--target", target, "-o", out)
+    source, guarded = SOURCE.read_text(), Path(out).read_text()
+    assert guarded.count("tilewright_guard=") == 2
+    return [source, guarded, source.replace("f32[", "f64[")]
+
+
+@pytest.mark.parametrize(
+    "kind", ["normal", "far from zero", "outliers", "halves", "padded", "constant", "ones", "one"]
+)
+def test_errors_keep_the_contract(programs: list[str], kind: str) -> None:
+    inputs = data(kind)
+    with jax.enable_x64(True):
+        exact = xla.compile_text(programs[2]).run([array.astype(np.float64) for array in inputs])
+    original, guarded = (xla.compile_text(text).run(inputs) for text in programs[:2])
+    for wanted, before, after in zip(exact, original, guarded):
+        was, now = (np.abs(found - wanted).max() for found in (before, after))
+        assert now <= GROWTH * was + SLACK * np.abs(wanted).max(), f"{kind}: {was}, then {now}"
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_is_not_finite_is_what_it_was(programs: list[str], value: float) -> None:
+    inputs = data("normal")
+    inputs[0][1, 5, 6, 7] = value
+    original, guarded = (xla.compile_text(text).run(inputs) for text in programs[:2])
+    for before, after in zip(original, guarded):
+        np.testing.assert_array_equal(np.isnan(before), np.isnan(after))
+        np.testing.assert_array_equal(np.isinf(before), np.isinf(after))
