@@ -77,7 +77,7 @@ fn numbers_that_make_no_sense_are_named() {
     for (value, shown) in [("0.99", "0.99"), ("1001", "1001"), ("nan", "NaN")] {
         assert_eq!(
             with("least_gain = 1.021", &format!("least_gain = {value}")),
-            format!("line 38: `least_gain` is {shown}; give a number from 1 to 1000")
+            format!("line 39: `least_gain` is {shown}; give a number from 1 to 1000")
         );
     }
     assert_eq!(

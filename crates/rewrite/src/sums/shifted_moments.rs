@@ -79,6 +79,12 @@ impl Pass for ShiftedMoments {
             let flow = Flow::of(module, &mesh);
             found.retain(|group| !is_divided(module, &flow, group));
         }
+        if is_guarded {
+            for group in &mut found {
+                group.moments.retain(|moment| guard::has_guard(module, moment));
+            }
+            found.retain(|group| !group.moments.is_empty());
+        }
         let together = together(module, found.len());
         if found.is_empty() {
             return Ok(0);
@@ -210,9 +216,10 @@ fn pull_out(
 /// Returns the text of a note: which sums get other centres.
 fn words(module: &Module, groups: &[&Group]) -> String {
     let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
+    let plural = if sums == 1 { "" } else { "s" };
     match groups {
         [group] => format!(
-            "{sums} sums of `{}` about a sample's mean in place of `{}`",
+            "{sums} sum{plural} of `{}` about a sample's mean in place of `{}`",
             module.name_of(group.x.value),
             module.name_of(group.c.value)
         ),

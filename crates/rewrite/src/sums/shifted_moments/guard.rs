@@ -48,30 +48,28 @@ const LEAST_VALUES: i64 = 4096;
 /// The most instructions of the original that a branch computes again.
 const MOST_COPIED: usize = 64;
 
-/// Guards the moments of a group; returns whether there are any that can be.
+/// Checks whether a test bounds the error of a moment, and its original can be computed in a branch.
+pub(super) fn has_guard(module: &Module, moment: &Moment) -> bool {
+    let is_tested = moment.power == 1 || moment.power == 2 && moment.others.is_empty();
+    is_tested && Original::of(module, moment.sum.id).is_some()
+}
+
+/// Guards the moments of a group, all of which [can be](has_guard); returns whether it did.
 pub(super) fn guarded(
     module: &mut Module,
     group: &Group,
     replaced: &mut Replaced,
 ) -> Result<bool, EditError> {
-    let is_tested = |moment: &&Moment| match moment.power {
-        0 => false,
-        1 => true,
-        _ => moment.others.is_empty(),
+    let Some(first) = group.moments.first() else { return Ok(false) };
+    let original = |moment: &Moment| {
+        module.is_live(moment.sum.id).then(|| Original::of(module, moment.sum.id))?
     };
-    let moments: Vec<&Moment> = group.moments.iter().filter(is_tested).collect();
-    let Some(first) = moments.first() else { return Ok(false) };
-    let originals: Option<Vec<Original>> = moments
-        .iter()
-        .map(|moment| {
-            module.is_live(moment.sum.id).then(|| Original::of(module, moment.sum.id)).flatten()
-        })
-        .collect();
+    let originals: Option<Vec<Original>> = group.moments.iter().map(original).collect();
     let Some(originals) = originals else { return Ok(false) };
     let Some(shift) = shift::add(module, group, &first.sum, LEAST_VALUES)? else {
         return Ok(false);
     };
-    for (moment, original) in moments.iter().zip(&originals) {
+    for (moment, original) in group.moments.iter().zip(&originals) {
         let Some(now) = guard(module, moment, group, &shift, original)? else { return Ok(false) };
         replaced.extend(now);
     }
@@ -308,9 +306,8 @@ impl Original {
             } else {
                 return None;
             }
-            if order.len() > MOST_COPIED
-                || module.extras(id).is_some_and(|of| of.sharding.is_some())
-            {
+            let is_plain = module.extras(id).is_none() || leaves.last() == Some(&id);
+            if !is_plain || order.len() > MOST_COPIED {
                 return None;
             }
         }
