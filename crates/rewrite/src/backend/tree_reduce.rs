@@ -9,7 +9,7 @@
 //! A kernel that sums columns keeps one processor busy for each vector of results: 8 of 264 in the
 //! example. The pass divides the columns into as few parts as keep all processors busy, and no more
 //! than the elements of a part, and sums the parts' results. A barrier stands between, since
-//! compilers make one reduce of two. XLA:GPU does the same with columns of more than 4,096 elements
+//! compilers make one reduce of two. XLA does the same with columns of more than 4,096 elements
 //! (`xla/backends/gpu/transforms/tree_reduction_rewriter.h`, case 3), however few they are.
 //!
 //! Sums are regrouped into shorter chains; extrema, truth values and integers keep every bit.
