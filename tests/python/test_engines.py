@@ -103,7 +103,6 @@ SUM = """module @jit_f {
 
 def test_modules_run_in_turn_on_a_device_that_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_hand, "LEAST_SECONDS", 0.0)
-    # Rounds of a device that is always there.
     times = at_hand.seconds(jax.devices("cpu")[0], [SUM, SUM.replace("add", "multiply")])
     assert len(times) == 2 and all(0 < seconds < 1 for seconds in times)
 

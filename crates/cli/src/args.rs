@@ -149,8 +149,8 @@ pub(crate) struct Input {
 #[derive(Debug, Args)]
 pub(crate) struct Optimisation {
     /// The machine that costs are weighed on: a built-in name (see `tilewright
-    /// targets`), `auto` for the engine of this machine's devices, or a TOML file; if absent, the one that the pipeline is for, which
-    /// is tpu-like for the default
+    /// targets`), `auto` for the engine of this machine's devices, or a TOML file; if
+    /// absent, the one that the pipeline is for, which is tpu-like for the default
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// The pipeline to run (see `tilewright passes`)

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! A kernel that sums columns keeps one processor busy for each vector of results: 8 of 264 in the
-//! example. The pass divides the columns into as few parts as keep all processors busy, and no more
-//! than the elements of a part, and sums the parts' results. A barrier stands between, since
-//! compilers make one reduce of two. XLA does the same with columns of more than 4,096 elements
+//! example. The pass divides the columns into as few parts as give all processors work, but into no
+//! more parts than a part has elements, and sums the parts' results. A barrier stands between the two
+//! sums, since compilers make one reduce of two. XLA does the same with columns of more than 4,096 elements
 //! (`xla/backends/gpu/transforms/tree_reduction_rewriter.h`, case 3), however few they are.
 //!
-//! Sums are regrouped into shorter chains; extrema, truth values and integers keep every bit.
+//! Sums are regrouped into shorter chains; integers and truth values keep every bit, and extrema keep
+//! all but the sign of a zero.
 //!
 //! Preconditions: the reducer is a monoid or several side by side, none of which adds floats of 16
 //! bits, whose partial sums would be rounded; the columns' length has a divisor; no devices hold
@@ -75,7 +76,8 @@ impl Pass for TreeReduce {
     }
 }
 
-/// Plans a reduce in two steps; `None` if it is none of columns, or keeps enough processors busy.
+/// Plans a reduce in two steps; `None` if it does not reduce columns, or its columns give all
+/// processors work.
 fn planned(module: &Module, id: InstId, cx: &Context<'_>) -> Option<(Patch, Candidate)> {
     let reduce = MonoidReduce::of(module, id, cx.float_mode)?;
     let Reducer::Each(each) = &reduce.reducer else { return None };
@@ -107,9 +109,8 @@ fn planned(module: &Module, id: InstId, cx: &Context<'_>) -> Option<(Patch, Cand
     Some((patch, candidate))
 }
 
-/// Returns the least divisor of a length from `least` on, or else the greatest below, among those
-/// that are not greater than what they leave: so many parts, the second step is as long as the
-/// first.
+/// Returns the least divisor of a length that is not below `least`, or else the greatest one. Divisors
+/// beyond the root do not count: the second step would be longer than the first.
 fn divisor_from(length: i64, least: u64) -> Option<i64> {
     let least = i64::try_from(least).unwrap_or(i64::MAX);
     let divisors = (2..=length.isqrt()).filter(|parts| length % parts == 0);
@@ -152,12 +153,10 @@ fn divided(
         let shape = patch.shape(module, *value).clone();
         *value = patch.add(reduce.id, Op::OptimizationBarrier, shape, [*value]);
     }
-    let kept = |dim: usize| match dim {
-        dim if dim < first => !own.iter().any(|&one| usize::try_from(one) == Ok(dim)),
-        dim if dim == first => false,
-        dim => !own.iter().any(|&one| usize::try_from(one) == Ok(dim + last - first - 1)),
-    };
-    let (kept, reduced): (Vec<usize>, Vec<usize>) = (0..dims.len()).partition(|&dim| kept(dim));
+    // The columns' dims are one dim now.
+    let before = |dim: usize| if dim <= first { dim } else { dim + last - first - 1 };
+    let is_reduced = |&dim: &usize| own.iter().any(|&one| usize::try_from(one) == Ok(before(dim)));
+    let (reduced, kept): (Vec<usize>, Vec<usize>) = (0..dims.len()).partition(is_reduced);
     let kept: Dims = kept.into_iter().filter_map(|dim| dims.get(dim).copied()).collect();
     let inits = reduce.inits(module);
     let value = stages.reduce(&reduced, &kept, &partial, &inits, &mut patch);

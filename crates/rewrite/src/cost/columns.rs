@@ -43,8 +43,8 @@ impl Columns {
     }
 }
 
-/// The parts of sums that each processor has to work on, at the least: one while another waits for
-/// memory.
+/// The parts for each processor, at the least. With one for each, a few parts more than processors
+/// would leave most of them without work in a second round.
 const LEAST_PARTS: u64 = 2;
 
 impl CostModel<'_> {
@@ -71,13 +71,13 @@ impl CostModel<'_> {
     /// processors busy.
     pub(super) fn idle_cycles(&self, op: &Op, operands: &[Operand<'_>]) -> f64 {
         let Op::Reduce(attrs) = op else { return 0.0 };
-        let (arrays, _inits) = operands.split_at(operands.len() / 2);
-        let shape = arrays.first().and_then(|first| first.value.shape.as_array());
-        let busy = || self.busy(&Columns::of(shape?, &attrs.dimensions)?);
         if self.target.processors == 1 {
             return 0.0;
         }
-        let Some(busy) = busy() else { return 0.0 };
+        let (arrays, _inits) = operands.split_at(operands.len() / 2);
+        let shape = arrays.first().and_then(|first| first.value.shape.as_array());
+        let columns = shape.and_then(|shape| Columns::of(shape, &attrs.dimensions));
+        let Some(busy) = columns.and_then(|columns| self.busy(&columns)) else { return 0.0 };
         let crossings: f64 = arrays.iter().map(|array| self.crossing(array.value.footprint)).sum();
         crossings * (f64::from(self.target.processors) / as_f64(busy.max(1)) - 1.0)
     }

@@ -1,5 +1,5 @@
-//! Guards: conditionals whose first branch hands on what is computed, and whose second one, which
-//! is seldom taken, computes it again in another way.
+//! Guards: conditionals whose first branch returns its argument, and whose second branch, which is
+//! seldom taken, computes the same value in another way.
 
 use tilewright_ir::metadata::value_of;
 use tilewright_ir::{InstId, Module, Opcode};

@@ -130,7 +130,7 @@ impl CostModel<'_> {
             shape: Some(shape_id),
             footprint: result.footprint,
             cost: if is_guard(module, id) {
-                // What it hands on lies in memory, and nothing reads it here.
+                // A guard reads no array: its first branch returns its argument.
                 Cost { cycles: self.target.guard_cycles, ..Cost::default() }
             } else {
                 self.in_module(module, op, result, &operands)

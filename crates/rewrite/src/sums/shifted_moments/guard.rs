@@ -9,8 +9,8 @@
 //!
 //! Where the test holds, the form about the shift errs by at most 4 times the bound of the original's error,
 //! whatever c and k are; `docs/numerics.md` has the proof. Sums that are not finite fail the test, and so do
-//! NaNs. One result that fails has all of them computed again, by the original's instructions, in a branch of a
-//! conditional.
+//! NaNs. If one result fails the test, a branch of a conditional computes all of them again, by the original's
+//! instructions.
 //!
 //! The centre is the original one, as it is rounded: its sum is computed in the first sweep as it was before.
 //!
@@ -41,8 +41,8 @@ use crate::sums::build::{Build, Placed, Replaced, replaced_by};
 use crate::sums::factor::{Core, Sum};
 use crate::sums::product::{Factor, Tree};
 
-/// The fewest values of a sum: a sample has one in 16 of them. The mean of 256 values is 6 of its
-/// deviations off before the test fails on values that are alike.
+/// The fewest values of a sum. A sample has one in 16 of them: on normal data the mean of 256 values must be
+/// 6 of its standard deviations off before a test fails.
 const LEAST_VALUES: i64 = 4096;
 
 /// The most instructions of the original that a branch computes again.
@@ -88,7 +88,7 @@ fn guard(
     let Some(computation) = module.instruction(sum).parent() else { return Ok(None) };
     let absolute = absolute(module, moment, shift)?;
     let branches =
-        [handing_on(module, computation, sum)?, original.computation(module, computation, sum)?];
+        [identity(module, computation, sum)?, original.computation(module, computation, sum)?];
     let Some(patch) = planned(module, moment, group, (shift, &absolute), original, branches) else {
         return Ok(None);
     };
@@ -125,7 +125,8 @@ fn planned(
         ..ConditionalAttrs::default()
     };
     let shape = module.shape(id).clone();
-    // XLA moves into a branch what it alone reads: a sum would then read its array again.
+    // XLA moves an instruction that only one branch reads into that branch, where a sum would read its array
+    // again.
     let value = patch.add(id, Op::OptimizationBarrier, shape.clone(), [value]);
     let guard = patch.add(id, Op::Conditional(Box::new(attrs)), shape, [branch, value, leaves]);
     let mark = (GUARD.into(), "shifted-moments".into());
@@ -136,8 +137,8 @@ fn planned(
     Some(patch)
 }
 
-/// Adds the absolute values of the factors of a moment, the array less its shift first. None for the
-/// square of the array, which is its own.
+/// Adds the absolute values of the factors of a moment, the array less its shift first. A square has
+/// none: it is its own absolute value.
 fn absolute(module: &mut Module, moment: &Moment, shift: &Shift) -> Result<Vec<Factor>, EditError> {
     if moment.power != 1 {
         return Ok(Vec::new());
@@ -244,8 +245,8 @@ impl Test<'_, '_> {
         };
         let shape = Shape::scalar(ElementType::Pred);
         let fails = self.build.patch.add(id, compare(Direction::Ne), shape, [failures, zero]);
-        // A number: XLA computes both branches and selects where a truth value chooses among cheap
-        // ones, and takes reductions to be cheap (`xla/service/conditional_simplifier.cc`).
+        // The selector is a number. If it were a truth value, XLA would compute both branches and select one
+        // result, since it takes reductions to be cheap (`xla/service/conditional_simplifier.cc`).
         let shape = Shape::scalar(ElementType::S32);
         Some(self.build.patch.add(id, Op::Convert, shape, [fails]))
     }
@@ -258,7 +259,7 @@ fn scalar(patch: &mut Patch, at: InstId, element_type: ElementType, data: Data) 
 }
 
 /// Adds a branch that returns its argument, of the shape of `like`.
-fn handing_on(module: &mut Module, caller: CompId, like: InstId) -> Result<CompId, EditError> {
+fn identity(module: &mut Module, caller: CompId, like: InstId) -> Result<CompId, EditError> {
     let name = module.fresh_computation_name("kept");
     let branch = module.add_computation_before(name, caller);
     let shape = module.shape(like).clone();
@@ -355,7 +356,7 @@ fn is_copied(module: &Module, id: InstId) -> bool {
         )
 }
 
-/// Checks whether a value lies in memory whether or not a branch reads it.
+/// Checks whether a value lies in memory anyway, so that a branch can read it at no cost.
 ///
 /// The results of convolutions and products have layouts of their own, in which several sums do not
 /// share a kernel. The state of a loop is made by the iteration before, where a compiler computes its
