@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 
+import tilewright
 import tool
 import xla
 
@@ -41,15 +42,40 @@ def data(kind: str) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the target."""
+    file = tmp_path_factory.mktemp("guards") / "target.toml"
+    file.write_text(TARGET)
+    return file
+
+
+@pytest.fixture(scope="module")
+def programs(target: Path) -> list[str]:
     """The program as it is, guarded, and in f64."""
-    folder = tmp_path_factory.mktemp("guards")
-    target, out = folder / "target.toml", folder / "out.hlo"
-    target.write_text(TARGET)
+    out = target.with_name("out.hlo")
     tool.tilewright("opt", SOURCE, "--target", target, "-o", out)
     source, guarded = SOURCE.read_text(), Path(out).read_text()
     assert guarded.count("tilewright_guard=") == 2
     return [source, guarded, source.replace("f32[", "f64[")]
+
+
+@pytest.mark.parametrize(
+    ("options", "guards"),
+    [({}, 2), ({"guards": False}, 0), ({"exact": True}, 0), ({"fast_math": True}, 0)],
+)
+def test_guards_are_an_option(target: Path, options: dict[str, bool], guards: int) -> None:
+    text = str(tilewright.optimize(SOURCE, str(target), **options).module)
+    assert text.count("tilewright_guard=") == guards
+
+
+def test_runs_count_guards(programs: list[str]) -> None:
+    """Both hold on normal data, and fail where the middle of images, which is sampled, lies apart."""
+    apart = data("padded")
+    apart[0][apart[0] != 0] += 3
+    for inputs, failed in ((data("normal"), 0), (apart, 1)):
+        report = tilewright.run(programs[1], *inputs).report
+        assert [guard.failed for guard in report.guards] == [failed] * 2
+        assert [guard.held for guard in report.guards] == [1 - failed] * 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ use crate::dynamic::admits;
 use crate::error::{ABANDONED, EvalError, Fault};
 use crate::frame::Evaluator;
 use crate::limits::Limits;
-use crate::observe::{Observer, Progress, Watch};
+use crate::observe::{BranchCounts, Observer, Progress, Watch};
 use crate::value::Value;
 
 /// The options of an evaluation.
@@ -121,6 +121,12 @@ impl<'m> Evaluation<'m> {
     #[must_use]
     pub fn observer(self, observer: &'m dyn Observer) -> Self {
         Self { watch: Watch { observer: Some(observer), ..self.watch }, ..self }
+    }
+
+    /// Counts the branches that conditionals take.
+    #[must_use]
+    pub fn branches(self, branches: &'m BranchCounts) -> Self {
+        Self { watch: Watch { branches: Some(branches), ..self.watch }, ..self }
     }
 
     /// Keeps the progress of the device that is looked at up to date. Its

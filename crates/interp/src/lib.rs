@@ -88,7 +88,7 @@ pub use inputs::{InputError, InputKind, RandomInputs, inputs_for};
 pub use limits::{Limits, WORK_PER_STEP};
 pub use nearness::{Coverage, Growth, as_near, float_elements};
 pub use nudge::{Movable, Move, nudged};
-pub use observe::{Observer, Progress, Seen};
+pub use observe::{BranchCounts, Observer, Progress, Seen};
 pub use rounding::{Inexact, Rounding};
 pub use widened::{WidenError, widened, widened_literal};
 

@@ -1,8 +1,9 @@
 //! Observes an evaluation while it runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_ir::entity::Entity as _;
@@ -67,6 +68,31 @@ fn bytes(value: &Value) -> u64 {
     }
 }
 
+/// Counts how often conditionals take each of their branches, on all devices. It costs next to nothing.
+#[derive(Debug, Default)]
+pub struct BranchCounts {
+    taken: Mutex<BTreeMap<(InstId, usize), u64>>,
+}
+
+impl BranchCounts {
+    /// Counts of zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns how often a conditional has taken the branch with this number.
+    pub fn of(&self, conditional: InstId, branch: usize) -> u64 {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.get(&(conditional, branch)).copied().unwrap_or(0)
+    }
+
+    fn add(&self, conditional: InstId, branch: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.entry((conditional, branch)).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
 /// The progress of an evaluation, which another thread may read at any time, and which lets it
 /// cancel the evaluation. Keeping it costs next to nothing.
 #[derive(Debug, Default)]
@@ -124,6 +150,7 @@ impl Progress {
 pub(crate) struct Watch<'m> {
     pub(crate) observer: Option<&'m dyn Observer>,
     pub(crate) progress: Option<&'m Progress>,
+    pub(crate) branches: Option<&'m BranchCounts>,
     /// The progress that tells whether the evaluation is cancelled, on every device.
     pub(crate) cancel: Option<&'m Progress>,
     /// The time that computations called by the current instruction have taken so far.
@@ -138,9 +165,17 @@ pub(crate) struct Begun {
 }
 
 impl<'m> Watch<'m> {
-    /// Returns the watch of a device that nobody observes: it only sees whether it is cancelled.
+    /// Returns the watch of a device that nobody observes: it only sees whether it is cancelled, and counts
+    /// branches.
     pub(crate) fn unwatched(&self) -> Self {
-        Self { cancel: self.cancel, ..Self::default() }
+        Self { cancel: self.cancel, branches: self.branches, ..Self::default() }
+    }
+
+    /// Records that a conditional takes a branch.
+    pub(crate) fn takes(&self, conditional: InstId, branch: usize) {
+        if let Some(branches) = self.branches {
+            branches.add(conditional, branch);
+        }
     }
 
     /// Fails if another thread cancelled the evaluation.

@@ -216,7 +216,7 @@ impl Module {
         signature = (*arguments, **options),
         text_signature = "(self, form='svg', *, after=False, around=None, depth=2, \
             computation=None, cost=False, profile=None, target=None, exact=False, \
-            fast_math=False, pipeline=None, passes=None, rules=())"
+            guards=True, fast_math=False, pipeline=None, passes=None, rules=())"
     )]
     fn graph<'py>(
         slf: &Bound<'py, Self>,
@@ -229,8 +229,9 @@ impl Module {
     /// An HTML page on what an optimisation finds and does.
     #[pyo3(
         signature = (*arguments, **options),
-        text_signature = "(self, target=None, *, check=False, exact=False, fast_math=False, \
-            pipeline=None, passes=None, rules=(), max_steps=None, max_bytes=None)"
+        text_signature = "(self, target=None, *, check=False, exact=False, guards=True, \
+            fast_math=False, pipeline=None, passes=None, rules=(), max_steps=None, \
+            max_bytes=None)"
     )]
     fn report<'py>(
         slf: &Bound<'py, Self>,

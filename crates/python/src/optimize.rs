@@ -24,8 +24,8 @@ pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
 #[pyo3(from_item_all)]
 pub(crate) struct Optimisation<'py> {
     target: String,
-    exact: bool,
-    fast_math: bool,
+    /// The most that may be done to floats, by the name of a class.
+    numerics: String,
     pipeline: Option<String>,
     passes: Option<Vec<String>>,
     /// Rules and passes besides the built-in ones.
@@ -38,12 +38,8 @@ impl Optimisation<'_> {
     /// # Errors
     /// `UsageError` if there is no such target, or two of them contradict.
     pub(crate) fn options(self, cancel: &Arc<AtomicBool>) -> PyResult<Options> {
-        let float_mode = match (self.exact, self.fast_math) {
-            (true, true) => return Err(usage("exact and fast_math exclude each other")),
-            (true, false) => FloatMode::Exact,
-            (false, true) => FloatMode::Fast,
-            (false, false) => FloatMode::default(),
-        };
+        let float_mode = FloatMode::named(&self.numerics)
+            .ok_or_else(|| usage(format!("there are no numerics `{}`", self.numerics)))?;
         let target = tilewright::target(&self.target).map_err(|error| raised(&error))?;
         let options =
             Options::new(target).with_float_mode(float_mode).with_cancel(Arc::clone(cancel));
@@ -61,23 +57,21 @@ impl Optimisation<'_> {
 /// notes, or what was done to each layer, which takes longer.
 #[pyfunction]
 #[pyo3(signature = (
-    module, target, *, exact=false, fast_math=false, pipeline=None, passes=None, added=vec![],
-    layers=false
+    module, target, *, numerics="guarded", pipeline=None, passes=None, added=vec![], layers=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "most have defaults in Python")]
 pub(crate) fn optimize(
     py: Python<'_>,
     module: &Module,
     target: &str,
-    exact: bool,
-    fast_math: bool,
+    numerics: &str,
     pipeline: Option<String>,
     passes: Option<Vec<String>>,
     added: Vec<Bound<'_, PyAny>>,
     layers: bool,
 ) -> PyResult<(Module, String, String, String)> {
-    let asked =
-        Optimisation { target: target.to_owned(), exact, fast_math, pipeline, passes, added };
+    let (target, numerics) = (target.to_owned(), numerics.to_owned());
+    let asked = Optimisation { target, numerics, pipeline, passes, added };
     let verified = module.verified(py)?.as_ref().clone();
     let given = layers.then(|| verified.clone());
     let cancel = Arc::new(AtomicBool::new(false));

@@ -178,7 +178,7 @@ impl Rule {
         let mode = match (exact, fast_math) {
             (true, _) => FloatMode::Exact,
             (false, true) => FloatMode::Fast,
-            (false, false) => FloatMode::Regroup,
+            (false, false) => FloatMode::Guarded,
         };
         let (cancel, id) = (Arc::default(), instruction.at.id);
         let found = catching(&cancel, || self.rule.patch_or_why(&module, id, mode))?;

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use tilewright::ir::Literal as Value;
-use tilewright::report::{CheckReport, RunReport};
+use tilewright::report::{CheckReport, GuardReport, RunReport};
 use tilewright::simulate::run_with_progress;
 use tilewright::{
-    CheckOptions, Devices, Limits, Outputs, Profile, Profiler, Progress, RunOptions, Within,
+    BranchCounts, CheckOptions, Devices, Limits, Outputs, Profile, Profiler, Progress, RunOptions,
+    Within,
 };
 
 use crate::error::{raised, usage};
@@ -61,12 +62,14 @@ pub(crate) fn run(
     opaque_calls: bool,
 ) -> PyResult<Ran> {
     let module = module.verified(py)?;
-    let (progress, profiler) = (Progress::new(), Profiler::default());
+    let (progress, profiler, branches) =
+        (Progress::new(), Profiler::default(), BranchCounts::new());
     let mut options = RunOptions::default()
         .with_limits(limits(max_steps, max_bytes))
         .with_devices(tilewright::devices_of(&module))
         .with_opaque_calls(opaque_calls)
-        .with_progress(&progress);
+        .with_progress(&progress)
+        .with_branches(&branches);
     if profile {
         options = options.with_observer(&profiler);
     }
@@ -83,7 +86,8 @@ pub(crate) fn run(
     let done = interruptible(py, || progress.cancel(), work)?;
     let (outputs, time) = done.map_err(|error: tilewright::Error| raised(&error))?;
     let profile = profile.then(|| Profile::new(&module, &profiler));
-    let report = RunReport { profile, ..RunReport::interpreter(time) };
+    let guards = GuardReport::of(&module, &branches);
+    let report = RunReport { profile, guards, ..RunReport::interpreter(time) };
     ran(py, outputs, &report)
 }
 

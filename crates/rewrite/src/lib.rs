@@ -4,6 +4,7 @@
 //! - [`cost`]: modelled cycles, and where values live.
 //! - [`analysis`]: reshapes as digits, elementwise regions, equal computations.
 //! - [`pattern`]: rules, which rewrite one expression into another.
+//! - [`guards`]: conditionals that choose a fast form where a test holds.
 //! - The passes, one module per family: [`canonicalize`], [`reshape_motion`] (T1, T2), [`sums`]
 //!   (T3, T4), [`loops`], [`sharded`], [`backend`].
 
@@ -12,6 +13,7 @@ pub mod backend;
 pub mod canonicalize;
 pub mod cost;
 pub mod driver;
+pub mod guards;
 pub mod loops;
 pub mod pattern;
 pub mod reshape_motion;

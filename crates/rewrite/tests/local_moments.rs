@@ -117,7 +117,7 @@ fn values([mean, apart, spread]: [f64; 3], seed: u64) -> Vec<f32> {
 fn errors_are_as_small_as_the_law_says() {
     let before = program(BOTH);
     let unit = f64::from(f32::EPSILON) / 2.0;
-    for (is_fast, float_mode) in [(false, FloatMode::Regroup), (true, FloatMode::Fast)] {
+    for (is_fast, float_mode) in [(false, FloatMode::Guarded), (true, FloatMode::Fast)] {
         let after = rewritten(&before, float_mode);
         for (seed, case) in CASES.into_iter().enumerate() {
             let x = values(case, seed as u64);
@@ -146,7 +146,7 @@ fn errors_are_as_small_as_the_law_says() {
 #[test]
 fn infinities_and_overflows_stay() {
     let before = program(BOTH);
-    let after = rewritten(&before, FloatMode::Regroup);
+    let after = rewritten(&before, FloatMode::Guarded);
     for special in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e25, f32::MAX] {
         let mut x: Vec<f32> = (0..PLACES * CHANNELS).map(|at| (at % 7) as f32).collect();
         for place in [5, 17, 400] {

@@ -13,6 +13,7 @@ mod around_gains;
 mod common;
 mod constant_fold;
 mod conversions;
+mod convolutions;
 mod copies;
 mod cost;
 mod cost_contractions;

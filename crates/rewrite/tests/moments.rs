@@ -29,6 +29,8 @@ enum Weight {
     Summed,
     /// Each element is divided by its own weight, which is at least 1.
     Divisor,
+    /// Each element has its own weight, which is not negative.
+    NotNegative,
 }
 
 /// A sum of `(x - mean)^power * weight`.
@@ -147,6 +149,11 @@ impl Program {
                     let places = &summed_places;
                     write(format!("c{i} = {summed} {weight}(q{i})"));
                     write(format!("w{i} = {whole} broadcast(c{i}), dimensions={{{places}}}"));
+                    Some("multiply")
+                }
+                Weight::NotNegative => {
+                    parameter(&whole);
+                    write(format!("w{i} = {whole} abs(q{i})"));
                     Some("multiply")
                 }
                 Weight::Divisor => {
@@ -274,7 +281,7 @@ impl Sizes {
             Weight::None => 1.0,
             // A divisor is at least 1.
             Weight::Divisor => parameters.next().map_or(1.0, |_| 1.0),
-            Weight::Each | Weight::Kept | Weight::Summed => {
+            Weight::Each | Weight::NotNegative | Weight::Kept | Weight::Summed => {
                 largest(floats(parameters.next().expect("a parameter")))
             }
         });
@@ -382,14 +389,18 @@ fn large_programs() -> impl Strategy<Value = Program> {
         vec![(3, false), (16, true), (16, true), (16, true)],
         vec![(64, true), (80, true), (2, false)],
         vec![(2, false), (4100, true)],
+        vec![(7, false), (600, true)],
         vec![(72, true), (3, false), (60, true)],
         vec![(16, true), (2, false), (18, true), (1, false), (16, true)],
     ]);
     let weight = prop_oneof![Just(Weight::None), Just(Weight::Each), Just(Weight::Divisor)];
     let term = (1u32..=2, weight, any::<bool>());
-    // No test bounds the error of weighted squares.
+    // No test bounds the error of squares with weights that may be negative.
     let term = term.prop_map(|(power, weight, negative)| {
-        let weight = if power == 2 { Weight::None } else { weight };
+        let weight = match weight {
+            Weight::Each | Weight::Divisor if power == 2 => Weight::NotNegative,
+            weight => weight,
+        };
         Term { power, weight, negative }
     });
     (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
@@ -488,13 +499,13 @@ fn attacking(module: &Verified, seed: u64, kind: Kind, weights: u32) -> Vec<Lite
     inputs
 }
 
-/// A term is rounded up to three times, and a sum once: the error of a result of the original is at most `4 u`
+/// A term is rounded up to four times, and a sum once: the error of a result of the original is at most `5 u`
 /// times the sum of the magnitudes of its terms. A guard lets it become four times as much.
 #[test]
 fn guarded_moments_keep_their_bounds() {
     let mut runner = TestRunner::deterministic();
     let mut options = options("shifted-moments");
-    options.float_mode = FloatMode::Regroup;
+    options.float_mode = FloatMode::Guarded;
     options.target.guard_cycles = 1.0;
     let (mut fired, mut kept, mut again) = (0, 0, 0);
     for seed in 0..80u64 {
@@ -525,7 +536,7 @@ fn guarded_moments_keep_their_bounds() {
                     // Where the original overflows, so may the other.
                     let bound = |units: f64| units * unit * size + f64::from(f32::MIN_POSITIVE);
                     let are_less =
-                        error <= bound(16.0) && before <= bound(4.0) || before.is_infinite();
+                        error <= bound(20.0) && before <= bound(5.0) || !before.is_finite();
                     assert!(
                         are_less,
                         "{kind:?}, weights {weights}, seed {seed}, {program:?}, output {output}: {before:e} and {error:e}, {size:e}"

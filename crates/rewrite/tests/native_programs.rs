@@ -115,11 +115,11 @@ impl Gradient {
 
 #[test]
 fn a_gradient_of_many_reductions_is_called() {
-    assert!(LAYER.is_called(FloatMode::Regroup));
+    assert!(LAYER.is_called(FloatMode::Guarded));
     // So do those of an RMS norm.
     for dims in [LAYER.dims, [65_536, 64]] {
         let rms = Gradient { is_centered: false, dims, ..LAYER };
-        assert!(rms.is_called(FloatMode::Regroup));
+        assert!(rms.is_called(FloatMode::Guarded));
     }
 }
 
@@ -127,34 +127,34 @@ fn a_gradient_of_many_reductions_is_called() {
 fn each_condition_counts() {
     let others = [
         ("exact", FloatMode::Exact, LAYER),
-        ("small", FloatMode::Regroup, Gradient { dims: [1024, 512], ..LAYER }),
-        ("short rows", FloatMode::Regroup, Gradient { dims: [524_288, 8], ..LAYER }),
-        ("long rows", FloatMode::Regroup, Gradient { dims: [2048, 2048], ..LAYER }),
+        ("small", FloatMode::Guarded, Gradient { dims: [1024, 512], ..LAYER }),
+        ("short rows", FloatMode::Guarded, Gradient { dims: [524_288, 8], ..LAYER }),
+        ("long rows", FloatMode::Guarded, Gradient { dims: [2048, 2048], ..LAYER }),
         (
             "one reduction of rows",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient { is_centered: false, inverse: "broadcast(zero), dimensions={}", ..LAYER },
         ),
-        ("columns of an argument", FloatMode::Regroup, Gradient { columns: "dy", ..LAYER }),
+        ("columns of an argument", FloatMode::Guarded, Gradient { columns: "dy", ..LAYER }),
         (
             "an exponential",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient { inverse: "exponential(variance)", ..LAYER },
         ),
-        ("another type", FloatMode::Regroup, Gradient { element_type: "f64", ..LAYER }),
+        ("another type", FloatMode::Guarded, Gradient { element_type: "f64", ..LAYER }),
         (
             "computed",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient { array: ("A", "reverse(given), dimensions={0}"), ..LAYER },
         ),
         (
             "column major",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient { array: ("A{0,1}", "copy(given)"), ..LAYER },
         ),
         (
             "fused with its user",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient {
                 result: "back = A reverse(dx), dimensions={0}\nROOT all = (A, C, C) tuple(back, \
                          dscale, dbias)",
@@ -163,7 +163,7 @@ fn each_condition_counts() {
         ),
         (
             "a slow function",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient {
                 result: "bent = A tanh(dx)\nROOT all = (A, C, C) tuple(bent, dscale, dbias)",
                 ..LAYER
@@ -171,7 +171,7 @@ fn each_condition_counts() {
         ),
         (
             "a sharding",
-            FloatMode::Regroup,
+            FloatMode::Guarded,
             Gradient {
                 result: "more = A add(dx, dx), sharding={replicated}\nROOT all = (A, C, C) \
                          tuple(more, dscale, dbias)",

@@ -42,7 +42,7 @@ fn counted(prefixes: &[&str]) -> Vec<(String, [usize; 3])> {
             after.report.memory_sweeps
         };
         let ([original, default], [_, fast]) =
-            (sweeps(FloatMode::Regroup), sweeps(FloatMode::Fast));
+            (sweeps(FloatMode::Guarded), sweeps(FloatMode::Fast));
         (file.name.clone(), [original, default, fast])
     });
     counted.collect()

@@ -245,7 +245,7 @@ fn reports_give_true_figures() {
     let targets: Vec<&str> = Target::builtin_names().collect();
     for (number, (name, before)) in models().into_iter().enumerate() {
         let target_name = targets[number % targets.len()];
-        let mode = [FloatMode::Regroup, FloatMode::Exact][number / targets.len() % 2];
+        let mode = [FloatMode::Guarded, FloatMode::Exact][number / targets.len() % 2];
         let options = pipeline("default", target_name).with_float_mode(mode);
         let after = optimized(&before, &options);
         let cost = |module: &Verified| module_cost(module, &options.target);

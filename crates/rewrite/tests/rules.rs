@@ -123,7 +123,7 @@ fn two_passes_of_one_name_are_an_error() {
 
 #[test]
 fn a_rule_keeps_to_what_floats_may_become() {
-    for mode in [FloatMode::Exact, FloatMode::Regroup] {
+    for mode in [FloatMode::Exact, FloatMode::Guarded] {
         let options = pipeline("default", "linear").with_float_mode(mode).with_pass(log_of_exp());
         assert!(optimized(&options).report.unchanged, "{mode:?}");
     }

@@ -76,6 +76,9 @@ target! {
     /// Whether a reduction computes the values that it reads even if others use them, too. If
     /// not, they are stored for the reduction.
     fuses_shared: bool = Rule::Flag;
+    /// Whether a kernel that goes from row to row has the sums of its rows, where vector memory holds a
+    /// row. If not, what needs them reads the array once more.
+    fuses_rows: bool = Rule::Flag;
     /// Whether a slice is computed where it is used, and not stored.
     fuses_slices: bool = Rule::Flag;
     /// Elementwise operations on whole vectors per cycle.
@@ -108,6 +111,10 @@ target! {
     /// computed beside it, while the matrix unit works. If not, their results are stored
     /// for the contraction, and its result for them.
     fuses_contractions: bool = Rule::Flag;
+    /// Convolutions of fewer images than this, but of several, are computed with space moved into the batch
+    /// (`xla/service/space_to_batch_converter.h`), and so is what reads their results: each sum is a
+    /// kernel of its own there, unless a barrier stands before it. 1 if none are.
+    space_to_batch_below: u32 = Rule::Count(1 << 20);
     /// The number of arrays that share vector memory: an array of at most this part of its
     /// bytes stays there between its producer and its readers, since many are live at once.
     on_chip_arrays: u32 = Rule::Count(1 << 16);

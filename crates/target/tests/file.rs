@@ -64,20 +64,20 @@ fn numbers_that_make_no_sense_are_named() {
     );
     assert_eq!(
         with("load_slots = 2", "load_slots = 2.0"),
-        "line 20: `load_slots` is 2.0; give a whole number from 1 to 1024"
+        "line 21: `load_slots` is 2.0; give a whole number from 1 to 1024"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = nan"),
-        "line 22: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
+        "line 23: `lane_move_cycles` is NaN; give a number from 0 to 1000000000000"
     );
     assert_eq!(
         with("lane_move_cycles = 1", "lane_move_cycles = -0.5"),
-        "line 22: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
+        "line 23: `lane_move_cycles` is -0.5; give a number from 0 to 1000000000000"
     );
     for (value, shown) in [("0.99", "0.99"), ("1001", "1001"), ("nan", "NaN")] {
         assert_eq!(
             with("least_gain = 1.021", &format!("least_gain = {value}")),
-            format!("line 39: `least_gain` is {shown}; give a number from 1 to 1000")
+            format!("line 41: `least_gain` is {shown}; give a number from 1 to 1000")
         );
     }
     assert_eq!(

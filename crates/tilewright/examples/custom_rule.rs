@@ -72,7 +72,7 @@ pub(crate) fn shown() -> Result<String, Box<dyn std::error::Error>> {
     assert!(tilewright::try_rule(&max_of_exp(), 0..20)?.holds());
 
     let root = after.entry().and_then(|entry| after.computation(entry).root()).ok_or("no root")?;
-    let why = max_of_exp().patch_or_why(&after, root, FloatMode::Regroup);
+    let why = max_of_exp().patch_or_why(&after, root, FloatMode::Guarded);
     let why = why.err().ok_or("the rule applies again")?;
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
     let text = |module| tilewright::print(module, &PrintOptions::default());

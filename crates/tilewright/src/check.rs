@@ -11,6 +11,7 @@ use tilewright_interp::{
 };
 use tilewright_ir::expand::plain;
 use tilewright_ir::{Literal, Verified};
+use tilewright_rewrite::guards;
 
 use crate::agreement::{Agreement, Excuse, Findings, GIVEN, Subject, Tried};
 use crate::algebra::verdicts;
@@ -57,8 +58,20 @@ pub(crate) fn agreement(trial: &Trial<'_>) -> Result<Agreement, Error> {
         agreement.add(&tried, trial.name_of(kind), seed);
         Ok(true)
     })?;
+    // The second branches of guards, which hardly any inputs reach.
+    if let Some(failing) = guards::failing(trial.b).filter(|_| trial.recorded.is_none()) {
+        let failing = Trial { b: &failing, ..Trial::new(trial.a, trial.b, trial.options)? };
+        failing.each_input(&mut |inputs, kind, seed| {
+            let tried = failing.compared(&inputs, kind, &|leaf| agreement.differs(leaf))?;
+            agreement.add(&tried, GUARDS_FAIL, seed);
+            Ok(false)
+        })?;
+    }
     Ok(agreement)
 }
+
+/// The name of the first inputs where the tests of all guards are made to fail.
+const GUARDS_FAIL: &str = "guards-fail";
 
 /// Compares on inputs until the first on which the modules differ.
 pub(crate) fn agreement_until_fault(

@@ -221,7 +221,7 @@ pub use error::Error;
 pub use explain::explain;
 pub use guard::{Blame, Difference, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
-pub use interp::{Devices, Limits, Observer, Outputs, Progress};
+pub use interp::{BranchCounts, Devices, Limits, Observer, Outputs, Progress};
 pub use ir::Verified;
 pub use mlir::{
     MlirStyle, encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode,

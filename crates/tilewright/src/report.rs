@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use tilewright_interp::BranchCounts;
 use tilewright_interp::algebra::Verdict;
 use tilewright_ir::{Module, Verified};
 use tilewright_rewrite::analysis::sharding::Traffic;
-use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report};
+use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report, guards};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
 pub use tilewright_rewrite::table::{count, counted, shortened};
@@ -307,6 +308,9 @@ pub struct RunReport {
     /// in JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
+    /// The guards of the module, and how often their tests failed; not in JSON if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<GuardReport>,
     /// The time and bytes of each instruction; not in JSON unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
@@ -329,8 +333,33 @@ impl RunReport {
             host_calls: None,
             host_ops: None,
             refused: Vec::new(),
+            guards: Vec::new(),
             profile: None,
         }
+    }
+}
+
+/// How often the test of a [guard](tilewright_rewrite::guards) held and failed in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GuardReport {
+    /// The name of the conditional.
+    pub name: String,
+    /// How often the test held, so that the first branch was taken.
+    pub held: u64,
+    /// How often it failed, so that the second one computed the value again.
+    pub failed: u64,
+}
+
+impl GuardReport {
+    /// Returns the guards of a module with the counts of a run.
+    pub fn of(module: &Module, counts: &BranchCounts) -> Vec<Self> {
+        let guards = guards::guards(module).into_iter();
+        let report = guards.map(|id| Self {
+            name: module.name_of(id).to_owned(),
+            held: counts.of(id, guards::HELD),
+            failed: counts.of(id, guards::FAILED),
+        });
+        report.collect()
     }
 }
 

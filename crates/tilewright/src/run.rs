@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tilewright_interp::npz::NpzError;
 use tilewright_interp::{
-    Devices, EvalError, Evaluation, InputKind, Limits, Observer, Outputs, Progress, RandomInputs,
-    inputs_for, join_rows, npz, tells_devices_apart,
+    BranchCounts, Devices, EvalError, Evaluation, InputKind, Limits, Observer, Outputs, Progress,
+    RandomInputs, inputs_for, join_rows, npz, tells_devices_apart,
 };
 use tilewright_ir::{Data, Literal, Shape, Verified};
 
@@ -116,6 +116,8 @@ pub struct RunOptions<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// Progress for another thread.
     pub progress: Option<&'a Progress>,
+    /// Counts of the branches that conditionals take.
+    pub branches: Option<&'a BranchCounts>,
 }
 
 impl Default for RunOptions<'_> {
@@ -127,6 +129,7 @@ impl Default for RunOptions<'_> {
             opaque_calls: false,
             observer: None,
             progress: None,
+            branches: None,
         }
     }
 }
@@ -168,6 +171,12 @@ impl<'a> RunOptions<'a> {
         Self { progress: Some(progress), ..self }
     }
 
+    /// With counts of the branches that conditionals take.
+    #[must_use]
+    pub fn with_branches(self, branches: &'a BranchCounts) -> Self {
+        Self { branches: Some(branches), ..self }
+    }
+
     /// Random inputs of a module within the limits, different ones for each of the devices.
     ///
     /// # Errors
@@ -194,7 +203,7 @@ impl<'a> RunOptions<'a> {
     where
         'a: 'm,
     {
-        let Self { limits, devices, infeed, opaque_calls, observer, progress } = *self;
+        let Self { limits, devices, infeed, opaque_calls, observer, progress, branches } = *self;
         let mut evaluation = Evaluation::new(module).limits(limits).devices(devices).infeed(infeed);
         if opaque_calls {
             evaluation = evaluation.opaque_calls();
@@ -204,6 +213,9 @@ impl<'a> RunOptions<'a> {
         }
         if let Some(progress) = progress {
             evaluation = evaluation.progress(progress);
+        }
+        if let Some(branches) = branches {
+            evaluation = evaluation.branches(branches);
         }
         evaluation
     }

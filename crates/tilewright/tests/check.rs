@@ -1,7 +1,10 @@
 //! Tests what `check` accepts, what it rejects, and what it reports as not covered.
 
 use tilewright::ir::{ArrayLiteral, Data, ElementType, Literal};
-use tilewright::{Agreement, CheckOptions, Excuse, Verified, Within, check};
+use tilewright::report::GuardReport;
+use tilewright::{
+    Agreement, BranchCounts, CheckOptions, Excuse, RunOptions, Verified, Within, check,
+};
 
 fn module(body: &str) -> Verified {
     tilewright::parse(&format!("HloModule m\n\nENTRY e {{\n{body}\n}}\n")).unwrap()
@@ -390,4 +393,55 @@ fn parts_of_devices_are_those_of_the_program_in_wider_floats_too() {
     assert!(check(&mapped("0.5"), &mapped("0.5"), &options).unwrap().equal());
     let differs = check(&mapped("0.5"), &mapped("0.501"), &options).unwrap();
     assert!(!differs.equal(), "{differs}");
+}
+
+/// Absolute values by a guard whose second branch computes them by this op.
+fn guarded_by(op: &str) -> Verified {
+    let text = format!(
+        "HloModule m
+
+kept {{
+  ROOT y = f32[8] parameter(0)
+}}
+
+again {{
+  x = f32[8] parameter(0)
+  ROOT y = f32[8] {op}(x)
+}}
+
+ENTRY e {{
+  x = f32[8] parameter(0)
+  size = f32[8] abs(x)
+  holds = s32[] constant(0)
+  ROOT y = f32[8] conditional(holds, size, x), branch_computations={{kept, again}}, \
+           frontend_attributes={{tilewright_guard=\"sizes\"}}
+}}
+"
+    );
+    tilewright::parse(&text).unwrap()
+}
+
+/// The second branch of a guard, which no inputs reach here, is compared as well.
+#[test]
+fn both_branches_of_a_guard_are_compared() {
+    let plain = module("  x = f32[8] parameter(0)\n  ROOT y = f32[8] abs(x)");
+    let how = CheckOptions::default();
+    assert!(check(&plain, &guarded_by("abs"), &how).unwrap().equal());
+    let wrong = check(&plain, &guarded_by("negate"), &how).unwrap();
+    assert!(!wrong.equal());
+    assert!(wrong.to_string().contains("guards-fail"), "{wrong}");
+}
+
+/// A run counts the branches that guards take.
+#[test]
+fn guards_are_counted() {
+    let module = guarded_by("abs");
+    let counts = BranchCounts::new();
+    let options = RunOptions::default().with_branches(&counts);
+    let inputs = tilewright::random_inputs(&module, 0).unwrap();
+    for _ in 0..3 {
+        tilewright::run(&module, &inputs, &options).unwrap();
+    }
+    let [guard] = &GuardReport::of(&module, &counts)[..] else { panic!("one guard") };
+    assert_eq!((&*guard.name, guard.held, guard.failed), ("y", 3, 0));
 }

@@ -116,12 +116,12 @@ def test_the_self_test_does_not_see_the_mesh_of_the_caller(kind: str) -> None:
 
 
 def test_settings_travel_in_the_name() -> None:
-    settings = Settings(target="/a/b/my-target.toml", fast_math=True, on_error="ignore")
+    settings = Settings(target="/a/b/my-target.toml", numerics="fast-math", on_error="ignore")
     assert settings_of(f"f{settings.mark}") == settings
     assert settings_of(f"f{settings.mark}_0") is None
     assert plain(f"f{settings.mark}") == "f"
     assert settings_of("an_ordinary_name") is None
-    assert settings.mark != Settings(target="my-target.toml", fast_math=True).mark
+    assert settings.mark != Settings(target="my-target.toml", numerics="fast-math").mark
     with pytest.raises(ValueError, match="exclude"):
         tilewright.jit(group_norm, exact=True, fast_math=True)
     with pytest.raises(ValueError, match="on_error"):

@@ -71,7 +71,7 @@ def test_optimize_options() -> None:
 
 def test_the_core_returns_four_values() -> None:
     module, report, text, explanation = tw._core.optimize(
-        tw.Module.load(GROUP_NORM), "cpu", exact=False, fast_math=True
+        tw.Module.load(GROUP_NORM), "cpu", numerics="fast-math"
     )
     assert isinstance(module, tw.Module) and report.startswith("{")
     assert "cycles" in text and explanation

@@ -6,9 +6,11 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use tilewright::ir::Literal;
 use tilewright::native;
-use tilewright::report::RunReport;
+use tilewright::report::{GuardReport, RunReport};
 use tilewright::simulate::{self, Trace};
-use tilewright::{Devices, Loaded, Outputs, Profile, Profiler, Progress, Recording, RunOptions};
+use tilewright::{
+    BranchCounts, Devices, Loaded, Outputs, Profile, Profiler, Progress, Recording, RunOptions,
+};
 
 use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
@@ -111,7 +113,9 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let profiler = args.profile.then(Profiler::default);
     let progress = Progress::new();
     let watched = [Watched { module, progress: &progress }];
-    let mut options = options.with_infeed(&infeed).with_progress(&progress);
+    let branches = BranchCounts::new();
+    let mut options =
+        options.with_infeed(&infeed).with_progress(&progress).with_branches(&branches);
     if let Some(profiler) = &profiler {
         options = options.with_observer(profiler);
     }
@@ -124,7 +128,8 @@ fn interpret(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let time = start.elapsed();
     write(args, &result)?;
     let profile = profiler.map(|profiler| Profile::new(module, &profiler));
-    told(args, &RunReport { profile, ..RunReport::interpreter(time) })
+    let guards = GuardReport::of(module, &branches);
+    told(args, &RunReport { profile, guards, ..RunReport::interpreter(time) })
 }
 
 /// Returns what a snapshot recorded, if no other inputs were asked for.

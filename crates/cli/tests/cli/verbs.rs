@@ -210,6 +210,11 @@ fn guards_are_left_out_on_request() {
     assert!(!has_guard(&["--no-guards"]));
     assert!(!has_guard(&["--exact"]));
     opt(&["--no-guards", "--exact"]).failed(2).says("cannot be used with");
+    let (_folder, guarded) = file("guarded.hlo", opt(&[]).ok().stdout);
+    let guarded = guarded.to_str().unwrap();
+    let stats = tilewright(["run", guarded, "--stats"]).ok();
+    stats.says("held 1 times, failed 0 times");
+    tilewright(["check", norm, guarded]).ok();
 }
 
 #[test]

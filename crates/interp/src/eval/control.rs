@@ -135,6 +135,7 @@ pub(super) fn conditional(cx: &mut Cx<'_, '_>, attrs: &ConditionalAttrs) -> Outc
         }
         _ => return Err(unsupported("it chooses by pred or s32")),
     };
+    cx.evaluator.watch.takes(cx.id, branch);
     let argument = cx.take(branch + 1)?;
     cx.call(branches[branch], smallvec![argument])
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright import _core
 from tilewright._errors import UsageError
+from tilewright._numerics import numerics
 from tilewright._reports import (
     CheckReport,
     CostReport,
@@ -35,7 +36,8 @@ class Pass:
     summary: str = ""
     """What it does, in one line."""
     numerics: str = "exact"
-    """The most that it does to floats: ``exact``, ``regrouping``, ``bounded`` or ``fast-math``.
+    """The most that it does to floats: ``exact``, ``regrouping``, ``bounded``, ``guarded`` or
+    ``fast-math``.
     It does not run where less is allowed."""
     cost_gated: bool = False
     """Whether its changes are among those that a pipeline keeps if they pay."""
@@ -91,8 +93,7 @@ def _refuse(**options: Any) -> None:
 
 def optimisation(
     target: str | None,
-    exact: bool,
-    fast_math: bool,
+    numerics: str,
     pipeline: str | None,
     passes: Iterable[str | Added] | None,
     rules: Iterable[Added],
@@ -101,8 +102,7 @@ def optimisation(
     names, added = _added(passes, rules)
     return {
         "target": target or DEFAULT_TARGET,
-        "exact": exact,
-        "fast_math": fast_math,
+        "numerics": numerics,
         "pipeline": pipeline,
         "passes": names,
         "added": added,
@@ -117,8 +117,7 @@ def loaded(module: Any) -> _core.Module:
 def _optimize(
     module: Any,
     target: str,
-    exact: bool,
-    fast_math: bool,
+    numerics: str,
     pipeline: str | None,
     passes: Iterable[str | Added] | None,
     rules: Iterable[Added],
@@ -126,7 +125,7 @@ def _optimize(
 ) -> tuple[_core.Module, str, dict[str, Any], str]:
     better, as_json, text, explanation = _core.optimize(
         loaded(module),
-        **optimisation(target, exact, fast_math, pipeline, passes, rules),
+        **optimisation(target, numerics, pipeline, passes, rules),
         layers=layers,
     )
     return better, text, json.loads(as_json), explanation
@@ -137,6 +136,7 @@ def optimize(
     target: str | None = None,
     *,
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     pipeline: str | None = None,
     passes: Iterable[str | Added] | None = None,
@@ -152,6 +152,8 @@ def optimize(
         target: the name of a target, or a TOML file; by default ``tpu-like`` for a module, and
             the platform's for a function.
         exact: keep every bit of floats.
+        guards: make rewrites whose error is bounded only where a test holds when the program runs, with
+            the original beside them.
         fast_math: also make rewrites whose error has no bound.
         pipeline: a pipeline by name.
         passes: these passes instead, by name or as objects, until none changes anything; the
@@ -164,14 +166,15 @@ def optimize(
         KeyboardInterrupt: on Ctrl-C, once the pass that runs has ended.
         Exception: what a rule or pass in Python raised first.
     """
+    allowed = numerics(exact, guards, fast_math)
     if _is_function(module):
         from tilewright._jax import marked
         from tilewright._jax._settings import Settings
 
         _refuse(pipeline=pipeline, passes=passes, rules=rules)
-        return marked(module, Settings(target or "auto", exact, fast_math))
+        return marked(module, Settings(target or "auto", allowed))
     better, text, fields, explanation = _optimize(
-        module, target or DEFAULT_TARGET, exact, fast_math, pipeline, passes, rules
+        module, target or DEFAULT_TARGET, allowed, pipeline, passes, rules
     )
     return Optimized(better, OptReport(text, fields, explanation))
 
@@ -181,6 +184,7 @@ def explain(
     target: str | None = None,
     *,
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     pipeline: str | None = None,
     passes: Iterable[str | Added] | None = None,
@@ -193,10 +197,11 @@ def explain(
         from tilewright import _jax
 
         _refuse(pipeline=pipeline, passes=passes, rules=rules)
-        settings = {"exact": exact, "fast_math": fast_math}
+        settings = {"exact": exact, "guards": guards, "fast_math": fast_math}
         return _jax.explain(module, target=target or "auto", **settings)
+    allowed = numerics(exact, guards, fast_math)
     _, text, fields, explanation = _optimize(
-        module, target or DEFAULT_TARGET, exact, fast_math, pipeline, passes, rules, layers=True
+        module, target or DEFAULT_TARGET, allowed, pipeline, passes, rules, layers=True
     )
     return Explanation(text, fields, explanation)
 
@@ -217,6 +222,7 @@ def check(
     max_bytes: int | None = None,
     bisect: bool = False,
     target: str = DEFAULT_TARGET,
+    guards: bool = True,
     fast_math: bool = False,
 ) -> CheckReport:
     """Evaluates two modules on the same inputs and compares their outputs.
@@ -238,7 +244,7 @@ def check(
         max_bytes: the limit on bytes of values at one time.
         bisect: also find the first instruction whose values differ.
         target: the target to optimise for.
-        fast_math: whether the optimiser may make rewrites whose error has no bound.
+        guards, fast_math: those of ``optimize``, for ``b``.
 
     Raises:
         UsageError: the modules differ in parameters or results, or inputs do not fit.
@@ -247,7 +253,7 @@ def check(
     """
     a = loaded(a)
     if b is None:
-        b = optimize(a, target, exact=exact, fast_math=fast_math).module
+        b = optimize(a, target, exact=exact, guards=guards, fast_math=fast_math).module
     given = None if inputs is None else _inputs_for(a, tuple(inputs))
     as_json, text = _core.check(
         a,

@@ -130,6 +130,7 @@ class Module:
         profile: Ran | RunReport | None = None,
         target: str | None = None,
         exact: bool = False,
+        guards: bool = True,
         fast_math: bool = False,
         pipeline: str | None = None,
         passes: Iterable[str | Added] | None = None,
@@ -148,7 +149,7 @@ class Module:
             profile: colour them by their share of the time in this: what
                 ``tilewright.run(module, ..., profile=True)`` returned.
             target: the target, which decides what is padded and moved; ``tpu-like`` if absent.
-            exact, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``, for
+            exact, guards, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``, for
                 ``after``.
 
         Raises:
@@ -163,6 +164,7 @@ class Module:
         *,
         check: bool = False,
         exact: bool = False,
+        guards: bool = True,
         fast_math: bool = False,
         pipeline: str | None = None,
         passes: Iterable[str | Added] | None = None,
@@ -175,7 +177,7 @@ class Module:
         Args:
             target: the name of a target, or a TOML file; ``tpu-like`` if absent.
             check: evaluate the module before and after, and say in the page whether they agree.
-            exact, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``.
+            exact, guards, fast_math, pipeline, passes, rules: those of ``tilewright.optimize``.
             max_steps: the limit on steps of one evaluation of ``check``.
             max_bytes: the limit on bytes of values at one time.
 
@@ -808,8 +810,7 @@ def optimize(
     module: Module,
     target: str,
     *,
-    exact: bool = False,
-    fast_math: bool = False,
+    numerics: str = "guarded",
     pipeline: str | None = None,
     passes: Sequence[str] | None = None,
     added: Sequence[Any] = ...,

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright import _core
 from tilewright._api import Added, loaded, optimisation
+from tilewright._numerics import numerics
 from tilewright._reports import Difference, Ran, RunReport
 
 
@@ -23,6 +24,7 @@ def graph(
     profile: Ran | RunReport | None = None,
     target: str | None = None,
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     pipeline: str | None = None,
     passes: Iterable[str | Added] | None = None,
@@ -40,7 +42,9 @@ def graph(
         "cost": cost,
         "profile": None if profile is None else json.dumps(profile.to_dict()),
     }
-    asked = optimisation(target, exact, fast_math, pipeline, passes, rules)
+    asked = optimisation(
+        target, numerics(exact, guards, fast_math), pipeline, passes, rules
+    )
     return _core.graph(module, shown, asked)
 
 
@@ -50,6 +54,7 @@ def report(
     *,
     check: bool = False,
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     pipeline: str | None = None,
     passes: Iterable[str | Added] | None = None,
@@ -58,7 +63,9 @@ def report(
     max_bytes: int | None = None,
 ) -> str:
     """``Module.report``."""
-    asked = optimisation(target, exact, fast_math, pipeline, passes, rules)
+    asked = optimisation(
+        target, numerics(exact, guards, fast_math), pipeline, passes, rules
+    )
     limits = {"max_steps": max_steps, "max_bytes": max_bytes}
     return _core.report_page(module, asked, check=check, **limits)
 

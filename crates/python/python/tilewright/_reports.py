@@ -190,10 +190,18 @@ class Profile(Fields):
     instructions: list[Profiled]
 
 
+class GuardSummary(Fields):
+    """How often the test of a guard held and failed."""
+
+    name: str
+    held: int
+    failed: int
+
+
 class RunReport(Report):
     """The measurements of a run: ``tilewright run --stats --json``."""
 
-    _nested = {"profile": Profile}
+    _nested = {"profile": Profile, "guards": GuardSummary}
     backend: str
     """``interp`` or ``sim``; the former counts nothing of what follows."""
     wall_ms: float
@@ -205,6 +213,8 @@ class RunReport(Report):
     vector_ops: int | None
     realign_ops: int | None
     host_calls: int | None
+    guards: list[GuardSummary]
+    """Only if the module has some."""
     profile: Profile
     """Only if it was asked for."""
 

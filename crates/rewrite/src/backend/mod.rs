@@ -2,13 +2,31 @@
 //! them, and in which form it reduces.
 
 pub mod cluster_sibling_reductions;
+pub mod convolution_barrier;
 pub mod native_calls;
 pub mod reduce_form;
 pub mod rematerialize;
 pub mod tree_reduce;
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::{CompId, Module, Opcode};
+use tilewright_ir::{CompId, EditError, InstId, Module, Op, Opcode, Position, Use};
+
+/// Adds a barrier of a value, which these of its users then read, and returns it.
+pub(crate) fn add_barrier(
+    module: &mut Module,
+    value: InstId,
+    users: &[Use],
+) -> Result<InstId, EditError> {
+    // Operands stand before their users, so `value` has a next instruction.
+    let position = Position::Before(module.next_instruction(value).unwrap_or(value));
+    let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
+    let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[value], name)?;
+    module.copy_metadata(value, barrier);
+    for one in users {
+        module.set_operand(one.user, one.operand, barrier)?;
+    }
+    Ok(barrier)
+}
 
 /// Returns the computations whose instructions can be kernels of their own: all but those of
 /// fusions, each of which is one kernel.

@@ -211,7 +211,7 @@ fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
 /// Returns the kernel for a reduce of pairs, whose second result it makes: the first places of extrema
 /// along one dim. The first result has the elements there.
 pub fn places_of(module: &Module, id: InstId) -> Option<NativeCall> {
-    let reduce = MonoidReduce::of(module, id, FloatMode::Regroup)?;
+    let reduce = MonoidReduce::of(module, id, FloatMode::Guarded)?;
     let Reducer::ArgExtremum(extremum) = &reduce.reducer else { return None };
     let axes = dims(reduce.dims(module));
     let fold = place_of(module, id, extremum, &axes)?;

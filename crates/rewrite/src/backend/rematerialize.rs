@@ -46,6 +46,7 @@ use smallvec::SmallVec;
 use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Opcode, Position, Use};
 use tilewright_target::Target;
 
+use super::add_barrier;
 use crate::analysis::reduce::is_plain;
 use crate::cost::Residency;
 use crate::cost::shared::{
@@ -247,16 +248,8 @@ impl Copies {
 /// because CSE could merge two barriers of one value.
 fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError> {
     let is_barrier = |one: &Use| module.opcode(one.user) == Opcode::OptimizationBarrier;
-    let others: SmallVec<[Use; 1]> = module.uses(value).filter(is_barrier).collect();
-    // Operands stand before their users, so `value` has a next instruction.
-    let position = Position::Before(module.next_instruction(value).unwrap_or(value));
-    let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
-    let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[value], name)?;
-    module.copy_metadata(value, barrier);
-    for other in others {
-        module.set_operand(other.user, other.operand, barrier)?;
-    }
-    Ok(barrier)
+    let others: Vec<Use> = module.uses(value).filter(is_barrier).collect();
+    add_barrier(module, value, &others)
 }
 
 /// Returns a value and the fused operands that are copied with it, operands first.

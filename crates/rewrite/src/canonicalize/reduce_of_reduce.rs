@@ -50,7 +50,7 @@ pub static REDUCE_OF_REDUCE: LazyLock<Rule> = LazyLock::new(|| {
 });
 
 fn both(found: &Match<'_>) -> Option<[MonoidReduce; 2]> {
-    let of = |name| MonoidReduce::of(found.module(), found.get(name)?, FloatMode::Regroup);
+    let of = |name| MonoidReduce::of(found.module(), found.get(name)?, FloatMode::Guarded);
     Some([of("first")?, of("last")?])
 }
 

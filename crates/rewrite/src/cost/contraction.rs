@@ -6,13 +6,50 @@
 
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, Shape};
 
+use tilewright_target::Target;
+
 use super::residency::AllFacts;
 use super::sweeps::filled;
-use super::{Operand, size};
+use super::{Operand, as_f64, size};
 
 /// Checks whether an instruction is a product of matrices or a convolution.
 pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
+}
+
+/// Checks whether a convolution is one of so few images that the compiler moves space into its batch. A
+/// single image is left as it is, or read as if it were.
+pub(crate) fn moves_space(module: &Module, id: InstId, target: &Target) -> bool {
+    let (Op::Convolution(attrs), Some(&images)) = (module.op(id), module.operands(id).first())
+    else {
+        return false;
+    };
+    let dims = module.array_shape(images).map(ArrayShape::dims);
+    let place = usize::try_from(attrs.dim_labels.input_batch).ok();
+    let batch = dims.zip(place).and_then(|(dims, place)| dims.get(place)).copied();
+    batch.is_some_and(|batch| (2..i64::from(target.space_to_batch_below)).contains(&batch))
+}
+
+/// Returns how many copies of its images a convolution makes to have them in a form that it takes: one if it
+/// has space in its batch and they have not. If they have and it has not, it is the gradient of a kernel,
+/// which takes them once for each place along the kernel's first dim (`PropagateOnBackpropFilterConv` in
+/// `xla/service/space_to_batch_converter.cc`).
+pub(super) fn copies_of_images(
+    module: &Module,
+    id: InstId,
+    takes_moved: bool,
+    are_moved: bool,
+) -> f64 {
+    let Op::Convolution(attrs) = module.op(id) else { return 0.0 };
+    match (takes_moved, are_moved) {
+        (true, false) => 1.0,
+        (false, true) => {
+            let first = attrs.dim_labels.output_spatial.first();
+            let size = first.zip(module.array_shape(id)).map(|(&dim, result)| size(result, dim));
+            as_f64(size.unwrap_or(1).unsigned_abs())
+        }
+        _ => 0.0,
+    }
 }
 
 /// Returns the dim of a contraction's result that runs along the lanes: the output feature of a

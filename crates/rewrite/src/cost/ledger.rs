@@ -15,7 +15,6 @@ use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 use crate::analysis::sharding::{DeviceMesh, Flow, Traffic};
 
 use super::contraction::beside_contractions;
-use super::guards::is_guard;
 use super::lone_readers::{self, LoneReaders};
 use super::memory::{computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
@@ -26,6 +25,7 @@ use super::sweep_count::SweepCount;
 use super::sweeps::{MemorySweeps, Scratch};
 use super::total::Total;
 use super::{Cost, CostModel, Weighed, as_f64};
+use crate::guards::is_guard;
 
 /// The costs of a module, its computations and its instructions.
 #[derive(Clone, Debug)]

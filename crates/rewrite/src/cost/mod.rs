@@ -13,8 +13,7 @@
 
 mod amount;
 pub(crate) mod columns;
-mod contraction;
-pub(crate) mod guards;
+pub(crate) mod contraction;
 mod ledger;
 mod lone_readers;
 mod memo;

@@ -6,10 +6,10 @@ use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, SecondaryMap, ShapeId};
 use tilewright_target::Footprint;
 
-use super::contraction::is_contraction;
-use super::guards::is_guard;
+use super::contraction::{copies_of_images, is_contraction, moves_space};
 use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
+use crate::guards::is_guard;
 
 /// The place where the result of an instruction lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub(super) struct Facts {
     pub(super) is_large: bool,
     /// Whether it is a contraction of arrays that stay in vector memory: a kernel by itself.
     pub(super) is_small_contraction: bool,
+    /// Whether it has space in its batch, as the result of a convolution for which this
+    /// [is done](moves_space), or as what is computed from it elementwise. A barrier ends that form.
+    pub(super) moves_space: bool,
     /// The shape of the result; `footprint` is the memory that it occupies.
     shape: Option<ShapeId>,
     pub(super) footprint: Footprint,
@@ -47,7 +50,10 @@ impl Facts {
 
     /// Checks whether the users of an instruction cost the same with these facts as with `other`.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
-        let seen = |facts: &Self| (facts.residency, facts.regrouped, facts.shape, facts.footprint);
+        let seen = |facts: &Self| {
+            let Self { residency, regrouped, moves_space, shape, footprint, .. } = *facts;
+            (residency, regrouped, moves_space, shape, footprint)
+        };
         seen(self) == seen(other)
     }
 }
@@ -119,6 +125,13 @@ impl CostModel<'_> {
         } else {
             Residency::Stored
         };
+        let begins = moves_space(module, id, self.target);
+        let comes_moved = module.operands(id).iter().any(|&operand| known[operand].moves_space);
+        let hands_on = match op {
+            Op::OptimizationBarrier => false,
+            Op::Transpose(_) => true,
+            _ => residency != Residency::Stored,
+        };
         let source = operands.first().map(|operand| operand.value.shape);
         let is_small = |value| self.stays_on_chip(value);
         let all_small = is_small(result) && operands.iter().all(|o| is_small(o.value));
@@ -133,8 +146,15 @@ impl CostModel<'_> {
                 // A guard reads no array: its first branch returns its argument.
                 Cost { cycles: self.target.guard_cycles, ..Cost::default() }
             } else {
-                self.in_module(module, op, result, &operands)
+                let mut cost = self.in_module(module, op, result, &operands);
+                let copies = copies_of_images(module, id, begins, comes_moved);
+                if let (Some(images), true) = (operands.first(), copies > 0.0) {
+                    let copy = self.instruction(&Op::Copy, images.value, &operands[..1]);
+                    cost.cycles += copies * copy.cycles;
+                }
+                cost
             },
+            moves_space: begins || comes_moved && hands_on,
         }
     }
 

@@ -6,10 +6,10 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode};
 
 use super::CostModel;
 use super::contraction::is_contraction;
-use super::guards::is_guard;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
 use crate::analysis::reduce::reduced_arrays;
+use crate::guards::is_guard;
 
 /// The part of an instruction in memory sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(super) struct Role {
     pub(super) reads: bool,
     /// Whether it is a product of matrices or a convolution.
     pub(super) is_contraction: bool,
+    /// Whether it has space in its batch: each sum of it is a kernel of its own.
+    pub(super) moves_space: bool,
 }
 
 /// The time at which the result of an instruction is ready, given the time of its operands.
@@ -76,6 +78,7 @@ impl CostModel<'_> {
                 && opcode != Opcode::Slice
                 && !is_guard(module, id),
             is_contraction: is_contraction(module, id),
+            moves_space: facts.moves_space,
         }
     }
 
@@ -88,7 +91,9 @@ impl CostModel<'_> {
 
     fn timing(&self, module: &Module, id: InstId, facts: &Facts) -> Timing {
         match module.op(id) {
-            Op::Reduce(attrs) if self.holds_rows(module, id, &attrs.dimensions) => {
+            Op::Reduce(attrs)
+                if self.target.fuses_rows && self.holds_rows(module, id, &attrs.dimensions) =>
+            {
                 Timing::RowReduce
             }
             Op::Reduce(_) => Timing::Reduce,

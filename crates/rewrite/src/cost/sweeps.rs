@@ -125,7 +125,7 @@ fn made_by(
     nodes: &SecondaryMap<InstId, Node>,
 ) -> Option<InstId> {
     if role.is_contraction {
-        return nodes[id].is_large.then_some(id);
+        return (nodes[id].is_large && !role.moves_space).then_some(id);
     }
     let operands = match module.op(id) {
         Op::Reduce(_) => reduced_arrays(module, id),
@@ -287,7 +287,10 @@ impl Search<'_> {
     /// in `sweep` at the earliest. A sum that nothing needs yet may wait.
     fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
         let last = needs.map_or(self.last, |due| due.saturating_sub(1));
-        match (self.module.opcode(id) == Opcode::Reduce, last > sweep) {
+        let is_sum = self.module.opcode(id) == Opcode::Reduce;
+        let moves_space = |&operand: &InstId| self.facts.role(operand).moves_space;
+        let shares = is_sum && !self.module.operands(id).iter().any(moves_space);
+        match (shares, last > sweep) {
             (false, _) => readers.insert(Reader::Alone(id)),
             (true, true) => {
                 let waiting = &mut self.scratch.waiting;

@@ -40,22 +40,33 @@ pub enum FloatMode {
     Bounded,
     /// The same, and guards: all classes up to [`Class::Guarded`].
     #[default]
-    Regroup,
+    Guarded,
     /// Rewrites are allowed too whose error has no bound for all data: sums of differences become
     /// differences of sums, and factors move out of sums that may then overflow (`--fast-math`).
     Fast,
 }
 
 impl FloatMode {
+    const ALL: [Self; 4] = [Self::Exact, Self::Bounded, Self::Guarded, Self::Fast];
+
+    /// Returns the mode by the [name](Class::name) of the most that it allows.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.most().name() == name)
+    }
+
     /// Checks whether rewrites of a class are allowed.
     pub fn allow(self, class: Class) -> bool {
-        class
-            <= match self {
-                Self::Exact => Class::Exact,
-                Self::Bounded => Class::Bounded,
-                Self::Regroup => Class::Guarded,
-                Self::Fast => Class::FastMath,
-            }
+        class <= self.most()
+    }
+
+    /// Returns the most that is allowed.
+    const fn most(self) -> Class {
+        match self {
+            Self::Exact => Class::Exact,
+            Self::Bounded => Class::Bounded,
+            Self::Guarded => Class::Guarded,
+            Self::Fast => Class::FastMath,
+        }
     }
 }
 

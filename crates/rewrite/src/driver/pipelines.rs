@@ -62,6 +62,7 @@ const COST_GATED: &[&[&str]] = &[
     &["shifted-moments"],
     &["local-moments"],
     &["reduce-as-window"],
+    &["convolution-barrier"],
     &["reduce-form", "tree-reduce"],
     &["rematerialize"],
     &["local-sums"],

@@ -2,6 +2,7 @@
 
 use super::pass::Pass;
 use crate::backend::cluster_sibling_reductions::ClusterSiblingReductions;
+use crate::backend::convolution_barrier::ConvolutionBarrier;
 use crate::backend::native_calls::NativeCalls;
 use crate::backend::reduce_form::ReduceForm;
 use crate::backend::rematerialize::Rematerialize;
@@ -71,6 +72,7 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
         &ReshapeOutOfRegion,
         &ShiftedMoments,
         &TRANSPOSE,
+        &ConvolutionBarrier,
         &TreeReduce,
         &TupleSimplify,
         &UnitDims,

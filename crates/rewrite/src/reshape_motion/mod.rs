@@ -22,6 +22,6 @@ use crate::pattern::Match;
 /// reduce rounds differently. Returns `None`, which allows no rewrite, if it is no
 /// [`MonoidReduce`].
 fn class_of_reduce(found: &Match<'_>, most: Class) -> Option<Class> {
-    let reduce = MonoidReduce::of(found.module(), found.get("reduce")?, FloatMode::Regroup)?;
+    let reduce = MonoidReduce::of(found.module(), found.get("reduce")?, FloatMode::Guarded)?;
     Some(if reduce.reducer.regroups_exactly() { Class::Exact } else { most })
 }

@@ -172,7 +172,7 @@ fn reduce_first() -> Rule {
         .replace(|found, new| {
             let monoid = combined(found, "exchange")?;
             let module = found.module();
-            let reduce = MonoidReduce::of(module, found.root(), FloatMode::Regroup)?;
+            let reduce = MonoidReduce::of(module, found.root(), FloatMode::Guarded)?;
             let init = found.get("init")?;
             let is_neutral = module.constant(init).is_some_and(|init| monoid.is_neutral(init));
             let is_one = is_neutral && reduce.reducer.monoid() == Some(monoid);

@@ -30,6 +30,7 @@ mod sample;
 mod shift;
 
 use tilewright_ir::{EditError, InstId, Module, Op, Value};
+use tilewright_target::Target;
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Core, Sum};
@@ -66,6 +67,7 @@ impl Pass for ShiftedMoments {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
+        let target = cx.target;
         let is_guarded = !cx.float_mode.allow(Class::FastMath);
         if is_guarded && !guards(module, cx) {
             return Ok(0);
@@ -81,7 +83,7 @@ impl Pass for ShiftedMoments {
         }
         if is_guarded {
             for group in &mut found {
-                group.moments.retain(|moment| guard::has_guard(module, moment));
+                group.moments.retain(|moment| guard::has_guard(module, moment, target));
             }
             found.retain(|group| !group.moments.is_empty());
         }
@@ -97,12 +99,13 @@ impl Pass for ShiftedMoments {
             }
             let way = if is_guarded {
                 Way::Guarded
-            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales)? {
+            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales, target)? {
                 Way::Pulling
             } else {
                 Way::Plain
             };
-            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, way))?;
+            let made =
+                scales.attempt(self, module, cx, |module| rewrite(module, groups, way, target))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -151,10 +154,12 @@ fn pulls(
     module: &mut Module,
     groups: &[Group],
     scales: &mut Scales<'_>,
+    target: &Target,
 ) -> Result<bool, EditError> {
     let mut pays = |way| {
         // The trial is rolled back, and with it what its groups would follow.
-        let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), way).map(|_| ());
+        let edit =
+            |module: &mut Module| rewrite(module, &mut groups.to_vec(), way, target).map(|_| ());
         scales.cycles_after(module, edit).map(|cycles| scales.would_pay(cycles))
     };
     Ok(!pays(Way::Plain)? && pays(Way::Pulling)?)
@@ -165,13 +170,14 @@ fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
     way: Way,
+    target: &Target,
 ) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
     let mut now = Replaced::default();
     let mut moved: Vec<&Group> = Vec::new();
     for group in groups {
         group.follow(&now);
         let is_moved = match way {
-            Way::Guarded => guard::guarded(module, group, &mut now)?,
+            Way::Guarded => guard::guarded(module, group, target, &mut now)?,
             Way::Plain | Way::Pulling => move_centre(module, group, &mut now)?,
         };
         if is_moved {
@@ -227,8 +233,8 @@ fn words(module: &Module, groups: &[&Group]) -> String {
     }
 }
 
-/// The fewest summed values for which a shift is worth its cost.
-const LEAST_VALUES: i64 = 64;
+/// The fewest values of a sample where no test decides.
+const LEAST_SAMPLED: i64 = 16;
 
 /// Gives the moments of a group another centre; returns whether that was possible.
 fn move_centre(
@@ -242,7 +248,7 @@ fn move_centre(
         return Ok(false);
     }
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let Some(shift) = shift::add(module, group, &first.sum, LEAST_VALUES)? else {
+    let Some(shift) = shift::add(module, group, &first.sum, LEAST_SAMPLED)? else {
         return Ok(false);
     };
     let mut build = Build::new(module);

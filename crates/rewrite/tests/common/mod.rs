@@ -76,7 +76,7 @@ pub(crate) fn passes(names: &[&str], target_name: &str, exact: bool) -> Options 
 
 /// Whether floats keep every bit, or sums may be regrouped.
 pub(crate) fn mode(exact: bool) -> FloatMode {
-    if exact { FloatMode::Exact } else { FloatMode::Regroup }
+    if exact { FloatMode::Exact } else { FloatMode::Guarded }
 }
 
 /// Options for a pipeline.

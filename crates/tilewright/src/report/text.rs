@@ -4,7 +4,7 @@ use std::fmt;
 
 use tilewright_rewrite::table::{aligned, count, cycles, shortened};
 
-use super::{AlgebraReport, CostReport, Costs, InstructionCosts, RunReport};
+use super::{AlgebraReport, CostReport, Costs, GuardReport, InstructionCosts, RunReport};
 use crate::profile::Profile;
 
 /// A table with a line for each instruction, the most expensive first, then the latency and the
@@ -92,6 +92,9 @@ impl fmt::Display for RunReport {
         }
         for refused in &self.refused {
             write!(f, "\ndone in one pass: {}", refused.why)?;
+        }
+        for GuardReport { name, held, failed } in &self.guards {
+            write!(f, "\nguard `{name}`: held {held} times, failed {failed} times")?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ import jax
 from tilewright import _core
 from tilewright._jax import _internals
 from tilewright._jax._settings import Settings
+from tilewright._numerics import numerics
 from tilewright._reports import Explanation
 
 
@@ -48,13 +49,14 @@ def explain(
     *,
     target: str = "auto",
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
 ) -> Callable[..., FunctionExplanation]:
     """A function that takes the arguments of `fun` and explains what `jit` would rewrite.
 
     `fun` may be a `jax.jit` of a function. It is traced and lowered, and neither compiled nor run.
     """
-    settings = Settings(target, exact, fast_math)
+    settings = Settings(target, numerics(exact, guards, fast_math))
     plain = fun if hasattr(fun, "lower") else jax.jit(fun)
 
     def explained(*args: Any, **kwargs: Any) -> FunctionExplanation:
@@ -65,7 +67,7 @@ def explain(
             raise ValueError(f"name a target: there is none for the platform {platform}")
         original = _core.Module.load(lowered)
         rewritten, *texts = _core.optimize(
-            original, chosen, exact=exact, fast_math=fast_math, layers=True
+            original, chosen, numerics=settings.numerics, layers=True
         )
         return FunctionExplanation(chosen, original, rewritten, texts)
 

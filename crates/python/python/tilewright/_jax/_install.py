@@ -10,6 +10,7 @@ from typing import Any
 from tilewright._jax._jit import is_ready
 from tilewright._jax._report import amend, report
 from tilewright._jax._settings import OnError, Settings, is_off, plain
+from tilewright._numerics import numerics
 
 # Modules of fewer ops are left alone: eager operations of JAX are compiled one by one.
 _LEAST_OPS = 12
@@ -23,6 +24,7 @@ def install(
     *,
     target: str = "auto",
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     on_error: OnError = "warn",
 ) -> None:
@@ -34,7 +36,7 @@ def install(
     global _before, _settings
     from tilewright._jax import _selftest
 
-    settings = Settings(target, exact, fast_math, on_error)
+    settings = Settings(target, numerics(exact, guards, fast_math), on_error)
     if _before is None:
         why = _selftest.why_unusable()
         if why is not None:

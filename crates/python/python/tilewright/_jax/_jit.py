@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from tilewright._jax._settings import OnError, Settings, is_off, plain, settings_of
+from tilewright._numerics import numerics
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,6 +93,7 @@ def jit(
     *,
     target: str = "auto",
     exact: bool = False,
+    guards: bool = True,
     fast_math: bool = False,
     on_error: OnError = "warn",
     native: bool = False,
@@ -101,19 +103,20 @@ def jit(
 
     `target` is the machine that costs are modelled for: `auto` follows the platform (on CPUs the
     engine of jaxlib's version, `tpu-v5e` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
-    a TOML file. `exact` forbids to regroup sums of floats, `fast_math` allows more than the bounds
-    of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
+    a TOML file. `exact` forbids to regroup sums of floats, `guards=False` to test sums while the program
+    runs, and `fast_math` allows more than the bounds of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
     compile the function as it is, `ignore`, or `raise`. With `native`, reductions of arguments on a
     CPU are made by kernels of this package where these are faster than XLA's; such a function
     cannot be exported. All other arguments are those of
     `jax.jit`, and so is the result.
     """
-    settings = Settings(target, exact, fast_math, on_error, native)
+    settings = Settings(target, numerics(exact, guards, fast_math), on_error, native)
     if fun is None:
         return functools.partial(
             jit,
             target=target,
             exact=exact,
+            guards=guards,
             fast_math=fast_math,
             on_error=on_error,
             native=native,

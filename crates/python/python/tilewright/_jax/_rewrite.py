@@ -122,16 +122,16 @@ def optimized(
     if not has_large_constants:
         contents = module.to_text("short").encode()
     digest = hashlib.sha256(contents).digest()
-    key = (digest, target, settings.exact, settings.fast_math, is_native)
+    key = (digest, target, settings.numerics, is_native)
     with _LOCK:
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
             return _REMEMBERED[key]
     # Kernels come first: the rewriter reduces in steps what is left to XLA.
-    called, told = with_kernels(module, target, settings.exact) if is_native else (None, "")
+    called, told = with_kernels(module, target, settings.numerics) if is_native else (None, "")
     with without_panics():
         better, report, _, explanation = _core.optimize(
-            called or module, target, exact=settings.exact, fast_math=settings.fast_math
+            called or module, target, numerics=settings.numerics
         )
     found = json.loads(report)
     is_rewritten = called is not None or not found["unchanged"]
@@ -153,13 +153,13 @@ def optimized(
 
 
 def with_kernels(
-    module: _core.Module, target: str, exact: bool
+    module: _core.Module, target: str, numerics: str
 ) -> tuple[_core.Module | None, str]:
     """The module with calls of kernels, if some pay, and the explanation of that."""
     with without_panics():
-        simple = _core.optimize(module, target, exact=exact, pipeline=_native.BEFORE)[0]
+        simple = _core.optimize(module, target, numerics=numerics, pipeline=_native.BEFORE)[0]
         called, report, _, explanation = _core.optimize(
-            simple, target, exact=exact, passes=[_native.PASS]
+            simple, target, numerics=numerics, passes=[_native.PASS]
         )
         # What is rewritten afterwards is no part of a call any more.
         called = _core.sealed(called)

@@ -64,14 +64,11 @@ class Settings:
     """The options of a rewriter."""
 
     target: str = "auto"
-    exact: bool = False
-    fast_math: bool = False
+    numerics: str = "guarded"
     on_error: OnError = "warn"
     native: bool = False
 
     def __post_init__(self) -> None:
-        if self.exact and self.fast_math:
-            raise ValueError("exact and fast_math exclude each other")
         if self.on_error not in ("warn", "raise", "ignore"):
             raise ValueError(f"on_error is 'warn', 'raise' or 'ignore', not {self.on_error!r}")
 
@@ -94,8 +91,7 @@ class Settings:
         if target != self.target:
             target += "_" + hashlib.sha256(self.target.encode()).hexdigest()[:8]
         kinds = [
-            ("exact", self.exact),
-            ("fast", self.fast_math),
+            (self.numerics.replace("-", "_"), True),
             ("native", self.native),
             (self.on_error, True),
         ]

@@ -3,8 +3,8 @@
 //! ```text
 //! S  =  guard(sums about k,  sums about c)                      d = c-k
 //!
-//! sum p*(x-c):  2 * |d| * sum |p|  <=  sum |p|*|x-k|
-//! sum (x-c)^2:  4 * n * d^2        <=  sum (x-k)^2  <=  3/2 * S
+//! sum p*(x-c):    2 * |d| * sum |p|                  <=  sum |p|*|x-k|
+//! sum q*(x-c)^2:  2 * (sum q*(x-k)^2 + d^2 * sum q)  <=  3 * S                  q not negative
 //! ```
 //!
 //! Where the test holds, the form about the shift errs by at most 4 times the bound of the original's error,
@@ -19,7 +19,6 @@
 //! mean is near that of the array.
 
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
 use tilewright_ir::metadata::Extras;
 use tilewright_ir::ops::control::{ConditionalAttrs, GetTupleElementAttrs};
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
@@ -27,8 +26,9 @@ use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{
     ArrayLiteral, CompId, Data, EditError, ElementType, InstId, Literal, Module, Op, Opcode, Patch,
-    Position, Shape, Value,
+    Position, Shape, Use, Value,
 };
+use tilewright_target::Target;
 
 use super::moments::{Group, Moment};
 use super::shift::{self, Shift};
@@ -36,37 +36,45 @@ use super::{Sums, recentred, sums_about};
 use crate::analysis::index_range::{IndexRange, sizes};
 use crate::analysis::reduce::{of_type, shape_like};
 use crate::analysis::whole_number::whole_number;
-use crate::cost::guards::GUARD;
+use crate::backend::add_barrier;
+use crate::cost::contraction::moves_space;
+use crate::guards::GUARD;
 use crate::sums::build::{Build, Placed, Replaced, replaced_by};
 use crate::sums::factor::{Core, Sum};
 use crate::sums::product::{Factor, Tree};
+use crate::sums::sign::is_not_negative;
 
-/// The fewest values of a sum. A sample has one in 16 of them: on normal data the mean of 256 values must be
-/// 6 of its standard deviations off before a test fails.
-const LEAST_VALUES: i64 = 4096;
+/// The fewest values of a sample. On normal data, their mean must be 5.6 of its standard deviations off before
+/// a test fails: one result in 50 million is.
+const LEAST_SAMPLED: i64 = 128;
 
 /// The most instructions of the original that a branch computes again.
 const MOST_COPIED: usize = 64;
 
 /// Checks whether a test bounds the error of a moment, and its original can be computed in a branch.
-pub(super) fn has_guard(module: &Module, moment: &Moment) -> bool {
-    let is_tested = moment.power == 1 || moment.power == 2 && moment.others.is_empty();
-    is_tested && Original::of(module, moment.sum.id).is_some()
+pub(super) fn has_guard(module: &Module, moment: &Moment, target: &Target) -> bool {
+    let is_tested = match moment.power {
+        1 => true,
+        2 => moment.others.iter().all(|weight| is_not_negative(module, weight.value)),
+        _ => false,
+    };
+    is_tested && Original::of(module, moment.sum.id, target).is_some()
 }
 
 /// Guards the moments of a group, all of which [can be](has_guard); returns whether it did.
 pub(super) fn guarded(
     module: &mut Module,
-    group: &Group,
+    group: &mut Group,
+    target: &Target,
     replaced: &mut Replaced,
 ) -> Result<bool, EditError> {
+    let Some(unbarred) = originals(module, group, target) else { return Ok(false) };
+    let barred = end_space_to_batch(module, &unbarred)?;
+    group.follow(&barred);
+    replaced.extend(barred);
+    let Some(originals) = originals(module, group, target) else { return Ok(false) };
     let Some(first) = group.moments.first() else { return Ok(false) };
-    let original = |moment: &Moment| {
-        module.is_live(moment.sum.id).then(|| Original::of(module, moment.sum.id))?
-    };
-    let originals: Option<Vec<Original>> = group.moments.iter().map(original).collect();
-    let Some(originals) = originals else { return Ok(false) };
-    let Some(shift) = shift::add(module, group, &first.sum, LEAST_VALUES)? else {
+    let Some(shift) = shift::add(module, group, &first.sum, LEAST_SAMPLED)? else {
         return Ok(false);
     };
     for (moment, original) in group.moments.iter().zip(&originals) {
@@ -74,6 +82,27 @@ pub(super) fn guarded(
         replaced.extend(now);
     }
     Ok(true)
+}
+
+/// Finds the originals of the moments of a group.
+fn originals(module: &Module, group: &Group, target: &Target) -> Option<Vec<Original>> {
+    let original = |moment: &Moment| {
+        module.is_live(moment.sum.id).then(|| Original::of(module, moment.sum.id, target))?
+    };
+    group.moments.iter().map(original).collect()
+}
+
+/// Puts barriers behind the convolutions that these read, so that their sums share a kernel
+/// ([`crate::backend::convolution_barrier`]); returns the barriers.
+fn end_space_to_batch(module: &mut Module, originals: &[Original]) -> Result<Replaced, EditError> {
+    let mut barred = Replaced::default();
+    for &leaf in originals.iter().flat_map(|original| &original.leaves) {
+        if module.opcode(leaf) == Opcode::Convolution && !barred.contains_key(&leaf) {
+            let users: Vec<Use> = module.uses(leaf).collect();
+            barred.insert(leaf, add_barrier(module, leaf, &users)?);
+        }
+    }
+    Ok(barred)
 }
 
 /// Replaces a moment by a guard of its form about the shift.
@@ -137,20 +166,24 @@ fn planned(
     Some(patch)
 }
 
-/// Adds the absolute values of the factors of a moment, the array less its shift first. A square has
-/// none: it is its own absolute value.
+/// Adds the absolute values of the factors of a product, the array less its shift first; of a square, whose
+/// terms are not negative, none.
 fn absolute(module: &mut Module, moment: &Moment, shift: &Shift) -> Result<Vec<Factor>, EditError> {
     if moment.power != 1 {
         return Ok(Vec::new());
     }
-    let factors: Vec<&Factor> = std::iter::once(&shift.rest).chain(&moment.others).collect();
-    let mut patch = Patch::new();
-    for factor in &factors {
-        let shape = module.shape(factor.value).clone();
-        patch.add(moment.sum.id, Op::Abs, shape, [Value::Old(factor.value)]);
+    let mut factors = vec![shift.rest.clone()];
+    factors.extend(moment.others.iter().cloned());
+    for factor in &mut factors {
+        if is_not_negative(module, factor.value) {
+            continue;
+        }
+        let (shape, name) =
+            (module.shape(factor.value).clone(), module.fresh_name(Opcode::Abs.name()));
+        let before = Position::Before(moment.sum.id);
+        factor.value = module.insert(before, Op::Abs, shape, &[factor.value], name)?;
     }
-    let made = patch.apply(module)?;
-    Ok(factors.into_iter().zip(made).map(|(of, value)| Factor { value, ..of.clone() }).collect())
+    Ok(factors)
 }
 
 /// A test under construction, for all results of a moment at once.
@@ -172,31 +205,28 @@ impl Test<'_, '_> {
         let shift = self.build.spread(at, &self.shift.shift, &digits)?;
         let offset = self.build.op(at, Op::Subtract, &digits, [centre, shift]);
         let twice = |build: &mut Build<'_>, of| build.op(at, Op::Add, &digits, [of, of]);
-        let (pairs, all): (SmallVec<[[Value; 2]; 2]>, Value) =
-            match (absolute, self.sums.values.as_slice()) {
-                ([], &[count, _, squares]) => {
-                    let square = self.build.op(at, Op::Multiply, &digits, [offset, offset]);
-                    let less = self.build.op(at, Op::Multiply, &digits, [square, count]);
-                    let less = twice(self.build, less);
-                    let less = twice(self.build, less);
-                    let double = twice(self.build, value);
-                    let triple = self.build.op(at, Op::Add, &digits, [double, value]);
-                    let double = twice(self.build, squares);
-                    (smallvec![[less, squares], [double, triple]], squares)
-                }
-                (factors @ [_, others @ ..], &[count, _]) => {
-                    let weight = match others {
-                        [] => count,
-                        others => self.summed(others, &digits)?,
-                    };
-                    let all = self.summed(factors, &digits)?;
-                    let distance = self.build.op(at, Op::Abs, &digits, [offset]);
-                    let less = self.build.op(at, Op::Multiply, &digits, [distance, weight]);
-                    (smallvec![[twice(self.build, less), all]], all)
-                }
-                _ => return None,
-            };
-        self.all(&pairs, all, &digits)
+        let [less, more, finite] = match (absolute, self.sums.values.as_slice()) {
+            ([], &[count, _, squares]) => {
+                let square = self.build.op(at, Op::Multiply, &digits, [offset, offset]);
+                let far = self.build.op(at, Op::Multiply, &digits, [square, count]);
+                let both = self.build.op(at, Op::Add, &digits, [squares, far]);
+                let less = twice(self.build, both);
+                let double = twice(self.build, value);
+                [less, self.build.op(at, Op::Add, &digits, [double, value]), less]
+            }
+            (factors @ [_, others @ ..], &[count, _]) => {
+                let weight = match others {
+                    [] => count,
+                    others => self.summed(others, &digits)?,
+                };
+                let more = self.summed(factors, &digits)?;
+                let distance = self.build.op(at, Op::Abs, &digits, [offset]);
+                let less = self.build.op(at, Op::Multiply, &digits, [distance, weight]);
+                [twice(self.build, less), more, more]
+            }
+            _ => return None,
+        };
+        self.all([less, more], finite, &digits)
     }
 
     /// Returns the sum of a product of factors, in the dims of the moment's sums.
@@ -211,19 +241,17 @@ impl Test<'_, '_> {
         Some(self.build.cut(at, placed, digits.to_vec()).value)
     }
 
-    /// Returns 0 if the first of each pair is at most the second, and `all` is finite, everywhere, else 1.
-    fn all(&mut self, pairs: &[[Value; 2]], all: Value, digits: &[IndexRange]) -> Option<Value> {
+    /// Returns 0 if the first of these is at most the second, and `finite` is finite, everywhere, else 1.
+    fn all(&mut self, compared: [Value; 2], finite: Value, digits: &[IndexRange]) -> Option<Value> {
         let id = self.moment.sum.id;
         let (module, at) = (self.build.module(), self.sums.at);
         let like = of_type(module.array_shape(id)?, ElementType::Pred);
         let truth = shape_like(&like, &sizes(digits));
         let compare = |direction| Op::Compare(Box::new(CompareAttrs { direction, order: None }));
         let patch = &mut self.build.patch;
-        let mut holds = patch.add(id, Op::IsFinite, truth.clone(), [all]);
-        for &pair in pairs {
-            let is_less = patch.add(id, compare(Direction::Le), truth.clone(), pair);
-            holds = patch.add(id, Op::And, truth.clone(), [holds, is_less]);
-        }
+        let is_finite = patch.add(id, Op::IsFinite, truth.clone(), [finite]);
+        let is_less = patch.add(id, compare(Direction::Le), truth.clone(), compared);
+        let holds = patch.add(id, Op::And, truth, [is_finite, is_less]);
         // The results for which it fails are counted by the moment's own computation.
         let element_type = self.moment.sum.monoid.element_type;
         let [none, one] = [0, 1].map(|number| whole_number(element_type, number));
@@ -285,7 +313,7 @@ struct Original {
 impl Original {
     /// Finds the instructions of a sum; `None` if they are too many, or an array is moved where they
     /// read it: a branch would have it stored first.
-    fn of(module: &Module, sum: InstId) -> Option<Self> {
+    fn of(module: &Module, sum: InstId, target: &Target) -> Option<Self> {
         let (mut leaves, mut order) = (Vec::new(), Vec::new());
         let mut is_there: FxHashMap<InstId, bool> = FxHashMap::default();
         let mut next = vec![sum];
@@ -302,7 +330,7 @@ impl Original {
             }
             if id == sum || is_copied(module, id) {
                 order.push(id);
-            } else if is_stored(module, id) {
+            } else if is_stored(module, id, target) {
                 leaves.push(id);
             } else {
                 return None;
@@ -358,10 +386,10 @@ fn is_copied(module: &Module, id: InstId) -> bool {
 
 /// Checks whether a value lies in memory anyway, so that a branch can read it at no cost.
 ///
-/// The results of convolutions and products have layouts of their own, in which several sums do not
-/// share a kernel. The state of a loop is made by the iteration before, where a compiler computes its
+/// The results of convolutions and products have sums in the kernels that make them, which a guard would not:
+/// but not those that have space in their batch, behind which a barrier can stand. The state of a loop is made by the iteration before, where a compiler computes its
 /// sum for the mean, too: a guard would save nothing.
-fn is_stored(module: &Module, id: InstId) -> bool {
+fn is_stored(module: &Module, id: InstId, target: &Target) -> bool {
     match module.opcode(id) {
         Opcode::GetTupleElement => {
             let of = module.operands(id).first();
@@ -371,6 +399,7 @@ fn is_stored(module: &Module, id: InstId) -> bool {
         Opcode::Parameter | Opcode::Reduce | Opcode::OptimizationBarrier | Opcode::Conditional => {
             true
         }
+        Opcode::Convolution => moves_space(module, id, target),
         _ => false,
     }
 }

@@ -18,8 +18,11 @@ use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
 use crate::sums::product::Factor;
 
-/// About one value in this many is sampled.
+/// Of many values, about one in this many is sampled.
 const ONE_IN: i64 = 16;
+
+/// Of few values, no more than one in this many is sampled: a larger sample costs too much.
+const LEAST_ONE_IN: i64 = 4;
 
 /// The longest step along one dim while other dims can be thinned out.
 const LONGEST_STEP: i64 = 4;
@@ -32,16 +35,16 @@ pub(super) struct Shift {
     pub(super) rest: Factor,
 }
 
-/// Adds the shift of a group's array, before `sum`, the first of its sums. `None` if the mean is one of
-/// fewer values than `least`.
+/// Adds the shift of a group's array, before `sum`, the first of its sums, as the mean of at least about
+/// `sampled` values. `None` if the array has too few of them.
 pub(super) fn add(
     module: &mut Module,
     group: &Group,
     sum: &Sum,
-    least: i64,
+    sampled: i64,
 ) -> Result<Option<Shift>, EditError> {
     let x = &group.x;
-    let Some((patch, shift)) = planned(module, group, sum, least) else { return Ok(None) };
+    let Some((patch, shift)) = planned(module, group, sum, sampled) else { return Ok(None) };
     let made = patch.apply(module)?;
     let at = |value: Value| match value {
         Value::Old(id) => Some(id),
@@ -60,7 +63,7 @@ pub(super) fn add(
 
 /// Returns the edits that compute the shift, and its value. The last instruction of the edits
 /// computes the array less the shift.
-fn planned(module: &Module, group: &Group, sum: &Sum, least: i64) -> Option<(Patch, Value)> {
+fn planned(module: &Module, group: &Group, sum: &Sum, sampled: i64) -> Option<(Patch, Value)> {
     let x = &group.x;
     let (Op::Reduce(attrs), &[_, init]) = (module.op(sum.id), module.operands(sum.id)) else {
         return None;
@@ -69,14 +72,12 @@ fn planned(module: &Module, group: &Group, sum: &Sum, least: i64) -> Option<(Pat
     let digits = &group.digits;
     let summed: Vec<bool> = digits.iter().map(|&digit| group.is_along(digit)).collect();
     let cut = sizes(digits);
-    if values(&cut, &summed)? < least {
-        return None;
-    }
+    let one_in = one_in(values(&cut, &summed)?, sampled)?;
     // Dims that are summed in part are whole in the sample, which is cut: where an engine stores a
     // slice of a reshape, that of the array costs less.
     let is_whole = |range: &IndexRange| digits.contains(range) && group.is_along(*range);
     let whole: Vec<bool> = x.ranges.iter().map(is_whole).collect();
-    let steps = steps(own.dims(), &whole);
+    let steps = steps(own.dims(), &whole, one_in);
     let mut patch = Patch::new();
     let (slice, taken) = parts(own.dims(), &steps);
     let from_samples = group.shares_sweeps;
@@ -138,14 +139,20 @@ fn values(dims: &[i64], summed: &[bool]) -> Option<i64> {
     along.map(|(&size, _)| size).try_fold(1, i64::checked_mul)
 }
 
-/// Returns the step between sampled values along each dim, so that about one value in [`ONE_IN`] is
+/// Returns the number of values of which one is sampled, so that at least about `sampled` are.
+fn one_in(values: i64, sampled: i64) -> Option<i64> {
+    let one_in = (values / sampled.max(1)).min(ONE_IN);
+    (one_in >= LEAST_ONE_IN).then_some(one_in)
+}
+
+/// Returns the step between sampled values along each dim, so that about one in `one_in` is
 /// sampled. Dims outside of the tiles of vectors are thinned out before the others, and the last
 /// one, which runs along the lanes, only if the others are too short.
-fn steps(dims: &[i64], summed: &[bool]) -> Dims {
+fn steps(dims: &[i64], summed: &[bool], one_in: i64) -> Dims {
     let mut steps: Dims = dims.iter().map(|_| 1).collect();
-    let mut left = ONE_IN;
+    let mut left = one_in;
     let last = dims.len().saturating_sub(1);
-    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (ONE_IN, &dims[..last]), (ONE_IN, dims)]
+    for (longest, dims) in [(LONGEST_STEP, &dims[..last]), (one_in, &dims[..last]), (one_in, dims)]
     {
         let along = steps.iter_mut().zip(dims).zip(summed).filter(|(_, summed)| **summed);
         for ((step, &size), _) in along {

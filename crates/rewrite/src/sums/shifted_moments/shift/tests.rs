@@ -5,7 +5,7 @@ use crate::sums::shifted_moments::shift::*;
 /// Returns the number of values along the summed dims, and how many of them are sampled;
 /// checked one by one against the slice.
 fn sampled(dims: &[i64], summed: &[bool]) -> Option<(i64, i64)> {
-    let steps = steps(dims, summed);
+    let steps = steps(dims, summed, ONE_IN);
     let (mut values, mut sample) = (1, 1);
     for ((&size, &step), &summed) in dims.iter().zip(&steps).zip(summed) {
         assert!(step >= 1 && step <= size, "{dims:?}: steps of {step}");
@@ -76,7 +76,7 @@ fn values_are_counted_along_the_summed_dims() {
 fn sizes_that_no_integer_counts_are_refused() {
     assert_eq!(values(&[i64::MAX, 2], &[true, true]), None);
     assert_eq!(values(&[i64::MAX, i64::MAX], &[true, true]), None);
-    let steps = steps(&[i64::MAX, i64::MAX], &[true, false]);
+    let steps = steps(&[i64::MAX, i64::MAX], &[true, false], ONE_IN);
     assert_eq!(steps.as_slice(), [16, 1]);
     assert_eq!(taken(i64::MAX, 16), i64::MAX / 16 + 1);
     assert_eq!(taken(i64::MAX, 1), i64::MAX);
