@@ -42,9 +42,8 @@ def graph(
         "cost": cost,
         "profile": None if profile is None else json.dumps(profile.to_dict()),
     }
-    asked = optimisation(
-        target, numerics(exact, guards, fast_math), pipeline, passes, rules
-    )
+    allowed = numerics(exact, guards, fast_math)
+    asked = optimisation(target, allowed, pipeline, passes, rules)
     return _core.graph(module, shown, asked)
 
 
@@ -63,9 +62,8 @@ def report(
     max_bytes: int | None = None,
 ) -> str:
     """``Module.report``."""
-    asked = optimisation(
-        target, numerics(exact, guards, fast_math), pipeline, passes, rules
-    )
+    allowed = numerics(exact, guards, fast_math)
+    asked = optimisation(target, allowed, pipeline, passes, rules)
     limits = {"max_steps": max_steps, "max_bytes": max_bytes}
     return _core.report_page(module, asked, check=check, **limits)
 

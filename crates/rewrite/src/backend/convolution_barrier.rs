@@ -10,13 +10,15 @@
 //! that wait for the same values read it once together.
 //!
 //! Preconditions: a target that says of how few images it moves the space; a sum reads the result, possibly
-//! through elementwise operations, reshapes and transposes. A cost-gated pass: bringing the result back is a copy.
+//! through elementwise operations, reshapes and transposes; no devices hold parts of arrays, since the images of
+//! one device count. A cost-gated pass: the next convolution may have to bring its images into that form again.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module, Opcode, Use};
+use tilewright_target::Target;
 
 use super::{add_barrier, outside_of_fusions};
+use crate::analysis::sharding::is_partitioned;
 use crate::cost::contraction::moves_space;
 use crate::driver::numbers::Class;
 use crate::driver::scales::{Edited, Scales, Words, together};
@@ -44,17 +46,18 @@ impl Pass for ConvolutionBarrier {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let target = cx.target;
-        let is_moved = |module: &Module, id| moves_space(module, id, target);
-        let mut found: Vec<InstId> = Vec::new();
-        for computation in outside_of_fusions(module) {
-            found.extend(summed(module, computation, &is_moved));
+        if is_partitioned(module) {
+            return Ok(0);
         }
+        let computations = outside_of_fusions(module).into_iter();
+        let found: Vec<InstId> =
+            computations.flat_map(|computation| summed(module, computation, target)).collect();
         if found.is_empty() {
             return Ok(0);
         }
         let mut scales = Scales::of(module, cx)?;
         let mut changes = scales.attempt(self, module, cx, |module| bar(module, &found))?;
-        // Where all together cost more than they save, some may not.
+        // If all barriers together cost more than they save, try one after the other.
         if changes.is_none() && found.len() > 1 {
             for some in found.chunks(together(module, found.len())) {
                 let made = scales.attempt(self, module, cx, |module| bar(module, some))?;
@@ -67,46 +70,23 @@ impl Pass for ConvolutionBarrier {
 }
 
 /// Returns the convolutions with space in their batch of which anything is summed in that form.
-fn summed(
-    module: &Module,
-    computation: CompId,
-    is_moved: &dyn Fn(&Module, InstId) -> bool,
-) -> Vec<InstId> {
-    // The convolutions that a value is computed from: few, as a rule.
-    let mut from: FxHashMap<InstId, SmallVec<[InstId; 2]>> = FxHashMap::default();
-    let mut summed: FxHashSet<InstId> = FxHashSet::default();
-    let mut convolutions = Vec::new();
-    for id in module.instructions(computation) {
-        if is_moved(module, id) {
-            from.insert(id, SmallVec::from_slice(&[id]));
-            convolutions.push(id);
-            continue;
-        }
-        let mut own: SmallVec<[InstId; 2]> = SmallVec::new();
-        for of in module.operands(id).iter().filter_map(|operand| from.get(operand)) {
-            let new = of.iter().filter(|one| !own.contains(one)).copied();
-            let new: SmallVec<[InstId; 2]> =
-                new.take(MOST_SOURCES.saturating_sub(own.len())).collect();
-            own.extend(new);
-        }
+fn summed(module: &Module, computation: CompId, target: &Target) -> Vec<InstId> {
+    // The values that a sum reads, or that lead to one in the same form.
+    let mut read: FxHashSet<InstId> = FxHashSet::default();
+    for id in module.instructions(computation).rev() {
         let opcode = module.opcode(id);
-        if opcode == Opcode::Reduce {
-            summed.extend(own);
-        } else if !own.is_empty() && keeps_form(opcode) {
-            from.insert(id, own);
+        if opcode == Opcode::Reduce || keeps_form(opcode) && read.contains(&id) {
+            read.extend(module.operands(id));
         }
     }
-    convolutions.retain(|id| summed.contains(id));
-    convolutions
+    let is_summed = |&id: &InstId| read.contains(&id) && moves_space(module, id, target);
+    module.instructions(computation).filter(is_summed).collect()
 }
 
 /// Checks whether what an op computes from a convolution's result has its form.
 fn keeps_form(opcode: Opcode) -> bool {
     opcode.is_elementwise() || matches!(opcode, Opcode::Reshape | Opcode::Transpose)
 }
-
-/// The most convolutions that are counted as those that a value is computed from.
-const MOST_SOURCES: usize = 8;
 
 /// Puts barriers behind these convolutions; returns their number.
 fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, EditError> {

@@ -102,11 +102,13 @@ def jit(
     """`jax.jit`, with Tilewright's rewriter between tracing and XLA.
 
     `target` is the machine that costs are modelled for: `auto` follows the platform (on CPUs the
-    engine of jaxlib's version, `tpu-v5e` on TPUs, nothing elsewhere); or the name of a built-in target, or the path of
-    a TOML file. `exact` forbids to regroup sums of floats, `guards=False` to test sums while the program
-    runs, and `fast_math` allows more than the bounds of the documentation. `on_error` says what happens if the rewriter fails: `warn` once and
-    compile the function as it is, `ignore`, or `raise`. With `native`, reductions of arguments on a
-    CPU are made by kernels of this package where these are faster than XLA's; such a function
+    engine of jaxlib's version, `tpu-v5e` on TPUs, `xla-gpu-h100` on GPUs of NVIDIA, nothing
+    elsewhere); or the name of a built-in target, or the path of a TOML file. `exact` forbids to
+    regroup sums of floats, `guards=False` to compute sums in a way that a test must allow when the
+    program runs; `fast_math` allows more than the bounds of the documentation. `on_error` says what
+    happens if the rewriter fails: `warn` once and compile the function as it is, `ignore`, or
+    `raise`. With `native`, reductions of arguments on a CPU are made by kernels of this package
+    where these are faster than XLA's; such a function
     cannot be exported. All other arguments are those of
     `jax.jit`, and so is the result.
     """

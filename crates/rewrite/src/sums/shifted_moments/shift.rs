@@ -18,10 +18,10 @@ use crate::analysis::whole_number::whole_number;
 use crate::sums::factor::Sum;
 use crate::sums::product::Factor;
 
-/// Of many values, about one in this many is sampled.
+/// The sample of a large array has about one in this many of its values.
 const ONE_IN: i64 = 16;
 
-/// Of few values, no more than one in this many is sampled: a larger sample costs too much.
+/// The sample of a small array has at most one in this many: a larger one costs too much.
 const LEAST_ONE_IN: i64 = 4;
 
 /// The longest step along one dim while other dims can be thinned out.
