@@ -103,6 +103,21 @@ def test_some_have_fewer_rounds(records: dict[str, dict[str, Any]]) -> None:
     assert (turned["before"]["rounds"], turned["after"]["rounds"]) == (40, 20)
 
 
+@pytest.mark.skipif(TEXT is not None, reason="TILEWRIGHT_ROUNDS asks for other programs")
+def test_guards_share_the_rounds_of_their_sums(tmp_path: Path) -> None:
+    """The sums of a gradient do not wait for each other, and devices agree on the branches."""
+    target, found = tmp_path / "guards.toml", tmp_path / "rows.json"
+    target.write_text(
+        'base = "tpu-v5e"\nvector_memory_bytes = 16384\nguard_cycles = 1\nhbm_bytes_per_cycle = 1\n'
+    )
+    name = "batch norm vjp, batch"
+    printed = rounds("--values", "--json", str(found), "--named", name, "--target", str(target))
+    assert found.is_file(), printed
+    [record] = json.loads(found.read_text())
+    assert not record["failed"] and not record["worse"] and not record["wrong"], record
+    assert (record["before"]["rounds"], record["after"]["rounds"]) == (3, 2)
+
+
 PROGRAM = """HloModule counted
 
 add {
@@ -166,7 +181,7 @@ def test_what_is_worse() -> None:
         (): {},
         ("rounds",): {"rounds": 3},
         ("chain",): {"chain": 3},
-        ("bytes",): {"size": 1101},
+        ("bytes",): {"size": 9101},
         ("a whole shard",): {"largest": 400},
     }
     for expected, change in cases.items():

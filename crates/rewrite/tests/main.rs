@@ -26,6 +26,7 @@ mod f32_sums;
 mod factored;
 mod factored_random;
 mod group_norm_gradients;
+mod late_factors;
 mod ledger;
 mod local_moments;
 mod memory_sweeps;

@@ -180,11 +180,12 @@ fn assert_fired(tally: &Tally, percent: &[(&str, usize)], rewritten: usize) {
 fn modules_of_all_kinds_keep_their_meaning() {
     let recipe = Recipe { max_elements: 512, ..Recipe::of_size(30) };
     let tally = check_all(&recipe, seeds(200));
-    // The passes for means (`moments.rs`), forms and parts of large reduces (`reduce_form.rs`), convolutions
+    // The passes for means (`moments.rs`) and terms (`late_factors.rs`), forms and parts of large reduces (`reduce_form.rs`), convolutions
     // (`convolutions.rs`), kernels and batch norms (fixtures), divided arrays (`sharded_random.rs`,
     // `local_moments.rs`) and large arrays (below) have tests of their own.
     let others = [
         "shifted-moments",
+        "late-factors",
         "rematerialize",
         "cluster-sibling-reductions",
         "reduce-form",

@@ -7,6 +7,7 @@ use crate::common::module;
 use tilewright_ir::devices::ReplicaGroups;
 use tilewright_ir::{InstId, Module};
 use tilewright_rewrite::analysis::sharding::{DeviceMesh, Flow, Spread, Traffic};
+use tilewright_target::Target;
 
 const HEAD: &str = r#"HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2, "one"=1]>}}
 
@@ -113,6 +114,21 @@ fn groups_of_devices_lie_along_axes() {
 fn bits_in_another_shape_are_not_followed() {
     let rest = "  ROOT y = u8[8,6,4] bitcast-convert(x)";
     assert_eq!(flows(&with_x("f32[8,6]", r#"[{"data"}, {}]"#, rest)), (None, NONE));
+}
+
+#[test]
+fn a_wait_may_be_a_tenth_longer() {
+    let mut target = Target::builtin("tpu-like").unwrap();
+    (target.round_cycles, target.link_bytes_per_cycle) = (1000.0, 2.0);
+    let given = Traffic { rounds: 2, chain: 2, bytes: 1000 };
+    let exceeds = |rounds, chain, bytes| Traffic { rounds, chain, bytes }.exceeds(&given, &target);
+    assert!(exceeds(3, 2, 0));
+    assert!(exceeds(2, 3, 0));
+    // 2,500 cycles, and a tenth of them: 500 bytes.
+    assert!(!exceeds(2, 2, 1500));
+    assert!(exceeds(2, 2, 1502));
+    assert!(!exceeds(1, 1, 3500));
+    assert!(exceeds(1, 1, 3502));
 }
 
 #[test]

@@ -388,7 +388,10 @@ impl<'a> Ledger<'a> {
 
     /// Finds the facts and the role of an instruction from those of its operands.
     fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
-        let facts = self.model.facts(module, id, &self.facts);
+        let mut facts = self.model.facts(module, id, &self.facts);
+        if is_guard(module, id) {
+            facts.cost.cycles *= self.devices();
+        }
         (facts, self.model.role(module, id, &facts))
     }
 
@@ -502,12 +505,17 @@ impl<'a> Ledger<'a> {
         total
     }
 
-    /// Returns the cycles in which devices wait for each other. The other costs are those of one
-    /// device that does the work of all, so each device's wait counts.
+    /// Returns the cycles in which devices wait for each other.
     fn exchange_cycles(&self, module: &Module) -> f64 {
         let Some(mesh) = &self.mesh else { return 0.0 };
-        let waits = Flow::of(module, mesh).exchanges().cycles(self.model.target);
-        as_f64(mesh.devices().unsigned_abs()) * waits
+        let waits = Flow::of(module, mesh).exchanges().traffic().cycles(self.model.target);
+        self.devices() * waits
+    }
+
+    /// Returns the number of devices. The costs of arrays are those of one device that does the work of all, so
+    /// what each device does by itself, such as to wait or to choose a branch, counts for each.
+    fn devices(&self) -> f64 {
+        self.mesh.as_ref().map_or(1.0, |mesh| as_f64(mesh.devices().unsigned_abs()))
     }
 
     /// Returns how much devices communicate; `None` if the module is not divided.

@@ -121,7 +121,8 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
             None => (verified(changed)?, after),
         };
         let traffic = given.traffic.zip(after.traffic);
-        let more = traffic.filter(|(given, after)| !plan.keeps_result && after.exceeds(given));
+        let more =
+            traffic.filter(|(given, after)| !plan.keeps_result && after.exceeds(given, target));
         let Some((less, more)) = more else {
             let done = Done { target, notes, stopped, stop_after, passes };
             let report = Report { unchanged: false, ..before.report(&after, done) };

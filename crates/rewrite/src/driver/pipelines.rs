@@ -59,6 +59,7 @@ const COST_GATED: &[&[&str]] = &[
     &["reshape-out-of-loop"],
     &["reshape-out-of-region", "reduce-through-reshape"],
     &["factored-sums"],
+    &["late-factors"],
     &["shifted-moments"],
     &["local-moments"],
     &["reduce-as-window"],

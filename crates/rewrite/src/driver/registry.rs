@@ -35,6 +35,7 @@ use crate::sharded::constraint::Constraints;
 use crate::sharded::local_moments::LocalMoments;
 use crate::sharded::local_sums::LocalSums;
 use crate::sums::factored_sums::FactoredSums;
+use crate::sums::late_factors::LateFactors;
 use crate::sums::shifted_moments::ShiftedMoments;
 
 /// Returns every pass, in alphabetical order of its name. As a `static`, all of them would be compiled with the
@@ -70,6 +71,7 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
         &RESHAPE,
         &ReshapeOutOfLoop,
         &ReshapeOutOfRegion,
+        &LateFactors,
         &ShiftedMoments,
         &TRANSPOSE,
         &ConvolutionBarrier,

@@ -161,7 +161,7 @@ impl<'a> Scales<'a> {
             return false;
         }
         let traffic = cx.most_traffic.zip(self.ledger.traffic(module));
-        if let Some((most, now)) = traffic.filter(|(most, now)| now.exceeds(most)) {
+        if let Some((most, now)) = traffic.filter(|(most, now)| now.exceeds(most, cx.target)) {
             let why = format!(
                 "{} would cost {}, but devices would exchange {now} instead of {most}",
                 candidate.would,

@@ -134,15 +134,10 @@ fn pairs(module: &Module, entry: CompId, mesh: &DeviceMesh, float_mode: FloatMod
     all.iter().filter_map(pair).collect()
 }
 
-/// Returns the number of elements that a sum combines into one.
-fn count(sum: &Sum) -> Option<i64> {
-    sum.summed.iter().try_fold(1i64, |count, range| count.checked_mul(range.size()))
-}
-
 /// Checks whether a value is the mean of the elements of a sum.
 fn is_mean(module: &Module, id: InstId, sum: &Sum) -> bool {
     let id = behind_reshapes(module, id);
-    let (Some(count), &[a, b]) = (count(sum), module.operands(id)) else { return false };
+    let (Some(count), &[a, b]) = (sum.count(), module.operands(id)) else { return false };
     let is_count = |id| number(module, id).zip(whole(count)).is_some_and(|(own, n)| own == n);
     // A factor is the rounded inverse of the count.
     let is_inverse = |id| {
@@ -264,7 +259,7 @@ impl OfPair<'_> {
         let like = lift.array(moments.sum)?;
         let mean = lift.reshaped(Value::Old(self.pair.mean.value), mean, kept);
         let mean = lift.op(Op::Convert, &like, kept, [mean]);
-        let count = lift.number(ElementType::F64, count(&self.pair.sum)?, &like, kept)?;
+        let count = lift.number(ElementType::F64, self.pair.sum.count()?, &like, kept)?;
         let zero = lift.number(ElementType::F64, 0, &like, kept)?;
         let mut op = |op: Op, a: Value, b: Value| lift.op(op, &like, kept, [a, b]);
         let twice = op(Op::Add, moments.sum, moments.sum);

@@ -50,7 +50,7 @@ enum Stage {
 /// layout of `like`, the sum's own shape.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
-    sum: &'a Sum,
+    pub(super) sum: &'a Sum,
     like: &'a ArrayShape,
 }
 
@@ -125,6 +125,15 @@ impl<'a> Build<'a> {
         Some(placed)
     }
 
+    /// Returns the sum of the product of some factors, combined one after the other.
+    pub(super) fn sum_of(&mut self, at: At<'_>, mut factors: Vec<Factor>) -> Option<Placed> {
+        factors.sort_unstable();
+        let tree = Tree::chain(factors.iter().map(|factor| factor.divides))?;
+        let Sum { elements, monoid, law, ref summed, .. } = *at.sum;
+        let core = Core { factors, along: summed.clone(), elements, monoid, law };
+        self.core(at, &core, &tree)
+    }
+
     /// Returns the product of the factors in a tree.
     fn product(
         &mut self,
@@ -168,7 +177,7 @@ impl<'a> Build<'a> {
     }
 
     /// Returns a sum times the factors that were pulled out of it.
-    fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
+    pub(super) fn times(&mut self, at: At<'_>, sum: &Placed, rest: &Rest) -> Option<Value> {
         let factor = |build: &mut Self, place: usize| match place.checked_sub(1) {
             None => Some(sum.value),
             Some(place) => build.spread(at, rest.factors.get(place)?, &sum.digits),

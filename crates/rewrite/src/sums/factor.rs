@@ -143,6 +143,11 @@ impl Sum {
         array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
     }
 
+    /// Returns the number of elements that it combines into one; `None` if it overflows.
+    pub fn count(&self) -> Option<i64> {
+        self.summed.iter().try_fold(1i64, |count, range| count.checked_mul(range.size()))
+    }
+
     /// Checks whether the sum removes all of a dim with this range.
     pub fn sums(&self, range: IndexRange) -> bool {
         self.summed.iter().any(|&whole| range.within(whole))
@@ -227,7 +232,7 @@ impl Sum {
 
     /// Returns the sum with a first stage along these ranges that keeps the factors marked in
     /// `stays`.
-    fn staged(&self, along: &[IndexRange], stays: &[bool]) -> Option<Form> {
+    pub(super) fn staged(&self, along: &[IndexRange], stays: &[bool]) -> Option<Form> {
         let inside = along.iter().all(|a| self.summed.iter().any(|whole| a.within(*whole)));
         if !inside || along.is_empty() {
             return None;

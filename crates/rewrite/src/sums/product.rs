@@ -151,6 +151,18 @@ impl Tree {
         }
     }
 
+    /// Returns the tree with another in place of a factor.
+    fn with(&self, factor: usize, by: &Self) -> Self {
+        let both =
+            |pair: &[Self; 2]| Box::new([pair[0].with(factor, by), pair[1].with(factor, by)]);
+        match self {
+            Self::Factor(own) if *own == factor => by.clone(),
+            Self::Factor(own) => Self::Factor(*own),
+            Self::Times(pair) => Self::Times(both(pair)),
+            Self::Over(pair) => Self::Over(both(pair)),
+        }
+    }
+
     /// The tree that combines factors one after the other.
     pub fn chain(divides: impl IntoIterator<Item = bool>) -> Option<Self> {
         let mut factors = divides.into_iter().enumerate();
@@ -253,6 +265,20 @@ impl Product {
             return Self { negative: false, factors: vec![whole], tree: Tree::Factor(0) };
         }
         Self { negative, factors, tree }
+    }
+
+    /// Returns the product with another in place of a factor; `None` if it is too long.
+    pub fn with(&self, factor: usize, by: &Self) -> Option<Self> {
+        let mut factors = self.factors.clone();
+        let (first, rest) = by.factors.split_first()?;
+        first.clone_into(factors.get_mut(factor)?);
+        let end = factors.len() - 1;
+        factors.extend_from_slice(rest);
+        let place = |old: usize| old.checked_sub(1).map_or(Some(factor), |_| end.checked_add(old));
+        let by = Self { tree: by.tree.of_some(&place)?, ..by.clone() };
+        let negative = self.negative != by.negative;
+        let tree = self.tree.with(factor, &by.tree);
+        (factors.len() <= MOST_FACTORS).then_some(Self { negative, factors, tree })
     }
 }
 

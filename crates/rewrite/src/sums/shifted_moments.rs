@@ -20,8 +20,7 @@
 //! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
 //! `inf - inf` may replace a single infinity, so float sums change by more than their order, or a guard
 //! that tests the sums when the program runs (`guard.rs`). The
-//! array must not be divided over devices along the summed dims, since the sample would have to come
-//! from others. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
+//! sample takes all of a dim that is divided over devices, each of which has its part of it. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
 //! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod guard;
@@ -33,11 +32,10 @@ use tilewright_ir::{EditError, InstId, Module, Op, Value};
 use tilewright_target::Target;
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
-use super::factor::{Core, Sum};
 use super::factored_sums::pulled_out;
-use super::product::{Factor, Tree};
+use super::product::Factor;
 use crate::analysis::index_range::{Cuts, IndexRange};
-use crate::analysis::sharding::{DeviceMesh, Flow, is_partitioned};
+use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
@@ -69,7 +67,7 @@ impl Pass for ShiftedMoments {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let target = cx.target;
         let is_guarded = !cx.float_mode.allow(Class::FastMath);
-        if is_guarded && !guards(module, cx) {
+        if is_guarded && !super::guard::are_made(cx) {
             return Ok(0);
         }
         let (mut found, mut work) = (Vec::new(), moments::MOST_GONE_OVER);
@@ -77,13 +75,13 @@ impl Pass for ShiftedMoments {
             found.extend(groups(module, computation, cx.model(), &mut work));
         }
         if let Some(mesh) = DeviceMesh::of(module) {
-            // A sample would have to come from other devices.
             let flow = Flow::of(module, &mesh);
-            found.retain(|group| !is_divided(module, &flow, group));
+            found.retain_mut(|group| divide(group, &flow).is_some());
         }
         if is_guarded {
             for group in &mut found {
                 group.moments.retain(|moment| guard::has_guard(module, moment, target));
+                super::guard::retain_agreed(module, &mut group.moments, |moment| moment.sum.id);
             }
             found.retain(|group| !group.moments.is_empty());
         }
@@ -127,24 +125,11 @@ enum Way {
     Guarded,
 }
 
-/// Checks whether sums are guarded: floats may change, the target knows what a branch costs, and no
-/// devices hold parts of arrays, which would have to agree on it.
-fn guards(module: &Module, cx: &Context<'_>) -> bool {
-    cx.float_mode.allow(Class::Guarded) && cx.target.guard_cycles > 0.0 && !is_partitioned(module)
-}
-
-/// Checks whether the array of a group is summed along a dim that is divided over devices.
-fn is_divided(module: &Module, flow: &Flow<'_>, group: &Group) -> bool {
-    let (Some(array), Some(spread)) =
-        (module.array_shape(group.x.value), flow.spread(group.x.value))
-    else {
-        return false;
-    };
-    let dims = group.x.ranges.iter().zip(spread).take(array.rank());
-    dims.into_iter().any(|(&range, axes)| {
-        let along = group.digits.iter().filter(|digit| group.is_along(**digit));
-        !axes.is_empty() && along.into_iter().any(|along| !range.apart(*along))
-    })
+/// Says which dims of a group's array devices have parts of; `None` if that is not known.
+fn divide(group: &mut Group, flow: &Flow<'_>) -> Option<()> {
+    let spread = flow.spread(group.x.value)?;
+    group.divided = spread.iter().map(|axes| !axes.is_empty()).collect();
+    Some(())
 }
 
 /// Checks whether the rewrite pays only if factors are also pulled out of the sums that share arrays
@@ -191,7 +176,7 @@ fn rewrite(
         what.push_str(", with factors pulled out of sums of the same arrays");
     }
     if way == Way::Guarded {
-        what.push_str(", where a guard finds when it runs that this is as exact");
+        what.push_str(super::guard::WHERE);
     }
     let words = Words { place: Place::of(module, sum), what };
     Ok(Some((words, (moved.len(), now))))
@@ -265,8 +250,7 @@ fn move_centre(
 
 /// Sums about a shift: the count of values, or the sum of the other factors, and the sums of each power
 /// up to that of a moment, at least the first.
-struct Sums<'a> {
-    at: At<'a>,
+struct Sums {
     values: Vec<Value>,
     /// The dims of the values.
     digits: Vec<IndexRange>,
@@ -280,64 +264,74 @@ fn about(
     group: &Group,
     shift: &Shift,
 ) -> Option<()> {
-    let sums = sums_about(build, module, moment, group, shift)?;
-    let value = recentred(build, moment, [&group.c, &shift.shift], &sums)?;
-    build.finish(sums.at, Placed { value, digits: sums.digits });
+    let at = At::new(module, &moment.sum)?;
+    let sums = sums_about(build, at, moment, group, shift)?;
+    let value = recentred(build, at, moment, [&group.c, &shift.shift], &sums)?;
+    build.finish(at, Placed { value, digits: sums.digits });
     Some(())
 }
 
 /// Plans the sums about the shift of a moment.
-fn sums_about<'a>(
+fn sums_about(
     build: &mut Build<'_>,
-    module: &'a Module,
-    moment: &'a Moment,
+    at: At<'_>,
+    moment: &Moment,
     group: &Group,
     shift: &Shift,
-) -> Option<Sums<'a>> {
-    let at = At::new(module, &moment.sum)?;
+) -> Option<Sums> {
+    let sum = &moment.sum;
     let mut powers = Vec::new();
     for power in 0..=moment.power.max(1) {
-        powers.push(match (power, moment.others.is_empty()) {
-            (0, true) => None,
-            _ => Some(about_shift(build, at, &core(moment, shift, power))?),
-        });
+        let mut factors = moment.others.clone();
+        factors.extend(std::iter::repeat_n(shift.rest.clone(), power));
+        powers.push(if factors.is_empty() { None } else { Some(build.sum_of(at, factors)?) });
     }
     let ends = powers.iter().flatten().flat_map(|placed| placed.digits.clone());
-    let ends = ends.chain(moment.sum.kept.iter().copied());
+    let ends = ends.chain(sum.kept.iter().copied());
     let ends = ends.chain(group.c.ranges.iter().chain(&shift.shift.ranges).copied());
-    let digits = Cuts::of(moment.sum.elements, ends.chain(moment.sum.summed.clone()))?.digits();
-    let digits: Vec<IndexRange> =
-        digits.into_iter().filter(|digit| !moment.sum.sums(*digit)).collect();
+    let digits = Cuts::of(sum.elements, ends.chain(sum.summed.clone()))?.digits();
+    let digits: Vec<IndexRange> = digits.into_iter().filter(|digit| !sum.sums(*digit)).collect();
     let mut values: Vec<Value> = Vec::new();
     for placed in powers {
         values.push(match placed {
             Some(placed) => build.cut(at, placed, digits.clone()).value,
             None => {
-                let values = moment.sum.summed.iter().map(|range| range.size()).product();
-                let count = whole_number(moment.sum.monoid.element_type, values)?;
+                let count = whole_number(sum.monoid.element_type, sum.count()?)?;
                 build.number(at, count, &digits)?
             }
         });
     }
-    Some(Sums { at, values, digits })
+    Some(Sums { values, digits })
 }
 
-/// Returns the moment about `centre`, computed from the sums about `shift` of each power up to
-/// its own.
+/// Plans the distance of the centre from the shift.
+fn offset(
+    build: &mut Build<'_>,
+    at: At<'_>,
+    centres: [&Factor; 2],
+    digits: &[IndexRange],
+) -> Option<Value> {
+    let [centre, shift] = centres;
+    let shift = build.spread(at, shift, digits)?;
+    let centre = build.spread(at, centre, digits)?;
+    Some(build.op(at, Op::Subtract, digits, [centre, shift]))
+}
+
+/// Returns the moment about the first of these centres, computed from the sums about the second, a shift, of
+/// each power up to its own.
 fn recentred(
     build: &mut Build<'_>,
+    at: At<'_>,
     moment: &Moment,
-    [centre, shift]: [&Factor; 2],
-    Sums { at, values: sums, digits }: &Sums<'_>,
+    centres: [&Factor; 2],
+    Sums { values: sums, digits }: &Sums,
 ) -> Option<Value> {
-    let at = *at;
-    let shift = build.spread(at, shift, digits)?;
     if let (0, [count, one]) = (moment.power, sums.as_slice()) {
+        let shift = build.spread(at, centres[1], digits)?;
         let shifts = build.op(at, Op::Multiply, digits, [*count, shift]);
         return Some(build.op(at, Op::Add, digits, [*one, shifts]));
     }
-    let centre = build.spread(at, centre, digits)?;
-    let offset = build.op(at, Op::Subtract, digits, [centre, shift]);
+    let offset = offset(build, at, centres, digits)?;
     match *sums.as_slice() {
         [none, one] => {
             let less = build.op(at, Op::Multiply, digits, [offset, none]);
@@ -353,19 +347,4 @@ fn recentred(
         }
         _ => None,
     }
-}
-
-/// Returns the sum of a product whose factors are combined one after the other.
-fn about_shift(build: &mut Build<'_>, at: At<'_>, core: &Core) -> Option<Placed> {
-    let tree = Tree::chain(core.factors.iter().map(|factor| factor.divides))?;
-    build.core(at, core, &tree)
-}
-
-/// Returns the sum of a power of the array less its shift, times the other factors.
-fn core(moment: &Moment, shift: &Shift, power: usize) -> Core {
-    let mut factors = moment.others.clone();
-    factors.extend(std::iter::repeat_n(shift.rest.clone(), power));
-    factors.sort_unstable();
-    let Sum { elements, monoid, law, ref summed, .. } = moment.sum;
-    Core { factors, along: summed.clone(), elements, monoid, law }
 }

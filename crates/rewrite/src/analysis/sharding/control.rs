@@ -5,6 +5,7 @@ use tilewright_ir::{CompId, InstId, Op};
 
 use super::flow::{Elements, Flow, State, Wait};
 use super::spread::Spread;
+use crate::guards::{FAILED, is_guard};
 
 impl Flow<'_> {
     /// Goes through a loop. An element of its state lies in one way before and after each turn: as
@@ -39,11 +40,14 @@ impl Flow<'_> {
         self.handed_back(id, elements, waits)
     }
 
-    /// Goes through branches. A result is as far divided as in any of them, or nothing is known of
-    /// it.
+    /// Goes through branches, but not through that of a guard which is seldom taken. A result is as far divided as
+    /// in any of them, or nothing is known of it.
     pub(super) fn branched(&mut self, id: InstId, op: &Op, before: Wait) -> State {
         let mut branches: Vec<CompId> = Vec::new();
         op.for_each_computation(&mut |branch| branches.push(branch));
+        if is_guard(self.module(), id) {
+            branches.truncate(FAILED);
+        }
         let (mut met, mut waits): (Option<Elements>, Wait) = (None, before.clone());
         for (&branch, &argument) in branches.iter().zip(self.module().operands(id).iter().skip(1)) {
             let is_new = !self.has_entered(branch);

@@ -72,13 +72,19 @@ impl Traffic {
         Some(Flow::of(module, &mesh).exchanges().traffic())
     }
 
-    /// Checks whether this is more than `other`: more rounds, a longer chain, or over a tenth more
-    /// bytes.
-    pub fn exceeds(&self, other: &Self) -> bool {
-        let tenth = other.bytes / 10;
+    /// Checks whether this is more than `other`: more rounds, a longer chain, or a wait for them and for their bytes
+    /// that is over a tenth longer.
+    pub fn exceeds(&self, other: &Self, target: &Target) -> bool {
         self.rounds > other.rounds
             || self.chain > other.chain
-            || self.bytes > other.bytes.saturating_add(tenth)
+            || self.cycles(target) > other.cycles(target) * 1.1
+    }
+
+    /// Computes the cycles for which each device waits.
+    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+    pub fn cycles(&self, target: &Target) -> f64 {
+        let latency = self.rounds as f64 * target.round_cycles;
+        latency + self.bytes as f64 / target.link_bytes_per_cycle
     }
 }
 
@@ -136,12 +142,5 @@ impl Exchanges {
     /// Sums up the exchanges.
     pub fn traffic(&self) -> Traffic {
         Traffic { rounds: self.rounds(), chain: self.chain(), bytes: self.bytes() }
-    }
-
-    /// Computes the cycles for which each device waits.
-    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
-    pub fn cycles(&self, target: &Target) -> f64 {
-        let latency = self.rounds() as f64 * target.round_cycles;
-        latency + self.bytes() as f64 / target.link_bytes_per_cycle
     }
 }

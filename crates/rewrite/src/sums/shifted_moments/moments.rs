@@ -34,6 +34,8 @@ pub(super) struct Group {
     pub(super) c: Factor,
     /// The dims of the array, cut so that the centre is constant along each or has it.
     pub(super) digits: Vec<IndexRange>,
+    /// For each dim of the array, whether devices have parts of it.
+    pub(super) divided: Vec<bool>,
     pub(super) moments: Vec<Moment>,
     /// Whether the target shares sweeps over main memory.
     pub(super) shares_sweeps: bool,
@@ -84,7 +86,8 @@ pub(super) fn groups(
         let home = *homes.entry((x.clone(), c.clone())).or_insert(groups.len());
         first.entry((x.clone(), sum.summed.clone())).or_insert(home);
         if home == groups.len() {
-            groups.push(Group { x, c, digits, moments: Vec::new(), shares_sweeps });
+            let divided = vec![false; x.ranges.len()];
+            groups.push(Group { x, c, digits, divided, moments: Vec::new(), shares_sweeps });
         }
         groups[home].moments.push(Moment { place, power, others, sum });
     }

@@ -74,10 +74,15 @@ fn planned(module: &Module, group: &Group, sum: &Sum, sampled: i64) -> Option<(P
     let cut = sizes(digits);
     let one_in = one_in(values(&cut, &summed)?, sampled)?;
     // Dims that are summed in part are whole in the sample, which is cut: where an engine stores a
-    // slice of a reshape, that of the array costs less.
-    let is_whole = |range: &IndexRange| digits.contains(range) && group.is_along(*range);
-    let whole: Vec<bool> = x.ranges.iter().map(is_whole).collect();
-    let steps = steps(own.dims(), &whole, one_in);
+    // slice of a reshape, that of the array costs less. So are those that devices have parts of: every device
+    // takes its part of the sample from its part of the array.
+    let is_thinned = |(range, is_divided): (&IndexRange, &bool)| {
+        digits.contains(range) && group.is_along(*range) && !is_divided
+    };
+    let thinned: Vec<bool> = x.ranges.iter().zip(&group.divided).map(is_thinned).collect();
+    let steps = steps(own.dims(), &thinned, one_in);
+    let sampled: i64 = steps.iter().product();
+    (sampled >= LEAST_ONE_IN).then_some(())?;
     let mut patch = Patch::new();
     let (slice, taken) = parts(own.dims(), &steps);
     let from_samples = group.shares_sweeps;
