@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
+use crate::common::random_sums::{Dims, Judge, in_main_memory, results};
 use crate::common::values::widened;
-use crate::common::{changes, module, optimized, passes};
+use crate::common::{changes, module, optimized};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tilewright_interp::inputs::{InputKind, inputs_for};
-use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
@@ -34,42 +34,19 @@ struct Term {
     negative: bool,
 }
 
-/// What is computed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Judge {
-    /// The program itself.
-    None,
-    /// In f64, but with factors as f32 rounds them.
-    Exact,
-    /// The same, of the magnitudes of what is summed.
-    Sizes,
-}
-
 /// A sum of some terms along dims of arrays, then the late factors.
 #[derive(Clone, Debug)]
 struct Program {
-    dims: Vec<(i64, bool)>,
+    dims: Dims,
     terms: Vec<Term>,
 }
 
 impl Program {
-    fn places(&self, summed: bool) -> String {
-        let places = (0..).zip(&self.dims).filter(|(_, dim)| dim.1 == summed);
-        let places: Vec<String> = places.map(|(place, _): (i64, _)| place.to_string()).collect();
-        places.join(",")
-    }
-
-    fn shape(&self, t: &str, of: impl Fn(bool) -> bool) -> String {
-        let sizes = self.dims.iter().filter(|(_, summed)| of(*summed));
-        let sizes: Vec<String> = sizes.map(|(size, _)| size.to_string()).collect();
-        format!("{t}[{}]", sizes.join(","))
-    }
-
     /// Its text. Each term has three parameters: an array, another one, and what the sum of the first is multiplied
     /// by to be its factor.
     fn text(&self, t: &str, judge: Judge) -> String {
-        let (whole, kept) = (self.shape(t, |_| true), self.shape(t, |summed| !summed));
-        let (kept_places, places) = (self.places(false), self.places(true));
+        let (whole, kept) = (self.dims.shape(t, |_| true), self.dims.shape(t, |summed| !summed));
+        let (kept_places, places) = (self.dims.places(false), self.dims.places(true));
         let mut text = format!(
             "HloModule random\nadd {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n  \
              ROOT r = {t}[] add(a, b)\n}}\nENTRY main {{\n  zero = {t}[] constant(0)\n"
@@ -143,16 +120,13 @@ fn programs() -> impl Strategy<Value = Program> {
     let late = prop_oneof![1 => Just(Late::None), 2 => Just(Late::Times), 1 => Just(Late::Over)];
     let term = (late, any::<bool>(), any::<bool>());
     let term = term.prop_map(|(late, two, negative)| Term { late, two, negative });
-    (dims, prop::collection::vec(term, 2..4)).prop_map(|(dims, terms)| Program { dims, terms })
+    (dims, prop::collection::vec(term, 2..4))
+        .prop_map(|(dims, terms)| Program { dims: Dims(dims), terms })
 }
 
-/// No array stays on chip, and only main memory costs cycles.
 fn options(float_mode: FloatMode) -> Options {
-    let mut options = passes(&["late-factors", "cse", "dce"], "linear", false);
+    let mut options = in_main_memory("late-factors");
     options.float_mode = float_mode;
-    options.target.shares_sweeps = true;
-    options.target.vector_memory_bytes = 64 * 255;
-    options.target.hbm_bytes_per_cycle = 0.01;
     options.target.guard_cycles = 1.0;
     options
 }
@@ -224,15 +198,7 @@ fn attacking(module: &Verified, seed: u64, kind: Kind) -> Vec<Literal> {
 
 /// Returns the sum, the last result.
 fn sums(module: &Verified, inputs: &[Literal]) -> Vec<f64> {
-    let Literal::Tuple(parts) = evaluate(module, inputs, &Limits::default()).expect("values")
-    else {
-        panic!("a tuple")
-    };
-    match parts.last().and_then(Literal::as_array).map(ArrayLiteral::data) {
-        Some(Data::F32(values)) => values.iter().map(|&value| f64::from(value)).collect(),
-        Some(Data::F64(values)) => values.clone(),
-        other => panic!("{other:?}"),
-    }
+    results(module, inputs).pop().expect("a sum")
 }
 
 /// The interpreter rounds a sum once and a term up to five times. Where the guard holds, the magnitudes of all

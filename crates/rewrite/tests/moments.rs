@@ -5,13 +5,13 @@
 use std::fmt::Write as _;
 
 use crate::common::forms::copying;
+use crate::common::random_sums::{Dims, Judge, floats, in_main_memory, results};
 use crate::common::values::widened;
-use crate::common::{changes, module, optimized, passes};
+use crate::common::{changes, module, optimized};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tilewright_interp::inputs::{InputKind, inputs_for};
-use tilewright_interp::{Limits, evaluate};
 use tilewright_ir::{ArrayLiteral, Data, Literal, Verified};
 use tilewright_rewrite::Options;
 use tilewright_rewrite::numbers::FloatMode;
@@ -41,43 +41,14 @@ struct Term {
     negative: bool,
 }
 
-/// What is computed beside a program, to judge it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Judge {
-    /// The program itself.
-    None,
-    /// In f64, but about the mean as f32 rounds it.
-    Exact,
-    /// The same, with the absolute values of the terms of all sums but the first.
-    Sizes,
-}
-
 /// Sums of one array along the same dims.
 #[derive(Clone, Debug)]
 struct Program {
-    dims: Vec<(i64, bool)>,
+    dims: Dims,
     terms: Vec<Term>,
 }
 
 impl Program {
-    /// The number of values that each sum adds.
-    fn values(&self) -> i64 {
-        self.dims.iter().filter(|(_, summed)| *summed).map(|(size, _)| size).product()
-    }
-
-    /// The places of the dims that are summed, or of the others.
-    fn places(&self, summed: bool) -> String {
-        let places = (0..).zip(&self.dims).filter(|(_, dim)| dim.1 == summed);
-        let places: Vec<String> = places.map(|(place, _): (i64, _)| place.to_string()).collect();
-        places.join(",")
-    }
-
-    fn shape(&self, element_type: &str, of: impl Fn(bool) -> bool) -> String {
-        let sizes = self.dims.iter().filter(|(_, summed)| of(*summed));
-        let sizes: Vec<String> = sizes.map(|(size, _)| size.to_string()).collect();
-        format!("{element_type}[{}]", sizes.join(","))
-    }
-
     /// Its text: the sum of the array, then all other sums. Parameter 0 is the array;
     /// the others are weights.
     fn text(&self, t: &str) -> String {
@@ -86,7 +57,7 @@ impl Program {
 
     /// The same, or what judges it.
     fn text_of(&self, t: &str, judge: Judge) -> String {
-        let kept = self.shape(t, |summed| !summed);
+        let kept = self.dims.shape(t, |summed| !summed);
         let mean = match judge {
             Judge::None => format!("mean = {kept} divide(sum, counts)"),
             Judge::Exact | Judge::Sizes => {
@@ -101,9 +72,9 @@ impl Program {
             }
         };
         let absolute = judge == Judge::Sizes;
-        let whole = self.shape(t, |_| true);
-        let summed = self.shape(t, |summed| summed);
-        let (kept_places, summed_places) = (self.places(false), self.places(true));
+        let whole = self.dims.shape(t, |_| true);
+        let summed = self.dims.shape(t, |summed| summed);
+        let (kept_places, summed_places) = (self.dims.places(false), self.dims.places(true));
         let mut text = format!(
             "HloModule random\nadd {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n  \
              ROOT r = {t}[] add(a, b)\n}}\nENTRY main {{\n  x = {whole} parameter(0)\n  \
@@ -114,7 +85,7 @@ impl Program {
              {mean}\n  \
              means = {whole} broadcast(mean), dimensions={{{kept_places}}}\n  \
              rest = {whole} subtract(x, means)\n  size = {whole} abs(rest)\n",
-            self.values()
+            self.dims.values()
         );
         let rest = if absolute { "size" } else { "rest" };
         let weight = if absolute { "abs" } else { "negate" };
@@ -202,21 +173,18 @@ fn programs() -> impl Strategy<Value = Program> {
         summed >= 64 && dims.iter().map(|dim| dim.0).product::<i64>() <= 20_000
     };
     let dims = dims.prop_filter("sums of some values", small);
-    (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
+    (dims, prop::collection::vec(term, 1..4))
+        .prop_map(|(dims, terms)| Program { dims: Dims(dims), terms })
 }
 
-/// No array of 64 elements stays on chip, only main memory costs cycles, and nothing is padded.
 fn options(pass: &str) -> Options {
-    let mut options = passes(&[pass, "cse", "dce"], "linear", false);
+    let mut options = in_main_memory(pass);
     options.float_mode = FloatMode::Fast;
-    options.target.shares_sweeps = true;
     if pass == "rematerialize" {
         options.target.fuses_shared = false;
         options.target.reductions = copying(Source::ALL).reductions;
         options.target.reductions.least_elements = 1;
     }
-    options.target.vector_memory_bytes = 64 * 255;
-    options.target.hbm_bytes_per_cycle = 0.01;
     options
 }
 
@@ -233,24 +201,6 @@ fn inputs(module: &Verified, seed: u64, mean: f64) -> Vec<Literal> {
     let (element_type, dims) = (x.element_type(), x.dims().iter().copied());
     inputs[0] = Literal::Array(ArrayLiteral::new(element_type, dims, moved).expect("as many"));
     inputs
-}
-
-fn floats(literal: &Literal) -> Vec<f64> {
-    match literal {
-        Literal::Array(array) => match array.data() {
-            Data::F32(values) => values.iter().map(|&value| f64::from(value)).collect(),
-            Data::F64(values) => values.clone(),
-            other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
-    }
-}
-
-fn results(module: &Verified, inputs: &[Literal]) -> Vec<Vec<f64>> {
-    match evaluate(module, inputs, &Limits::default()).expect("values") {
-        Literal::Tuple(parts) => parts.iter().map(floats).collect(),
-        other => panic!("{other:?}"),
-    }
 }
 
 /// The largest of some magnitudes.
@@ -286,7 +236,7 @@ impl Sizes {
             }
         });
         #[expect(clippy::cast_precision_loss, reason = "few values")]
-        let count = program.values() as f64;
+        let count = program.dims.values() as f64;
         let weights = std::iter::once(1.0).chain(weights).collect();
         Self { count, size: largest(x), spread: most - least, weights }
     }
@@ -403,7 +353,8 @@ fn large_programs() -> impl Strategy<Value = Program> {
         };
         Term { power, weight, negative }
     });
-    (dims, prop::collection::vec(term, 1..4)).prop_map(|(dims, terms)| Program { dims, terms })
+    (dims, prop::collection::vec(term, 1..4))
+        .prop_map(|(dims, terms)| Program { dims: Dims(dims), terms })
 }
 
 /// Data on which a sum about a sample's mean may be much larger than one about the mean, and others.

@@ -17,6 +17,21 @@ pub struct Cost {
     pub flops: u64,
 }
 
+impl Cost {
+    /// Returns the cost of so many.
+    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+    pub(super) fn times(self, count: u64) -> Self {
+        Self {
+            cycles: self.cycles * count as f64,
+            vectors: self.vectors.saturating_mul(count),
+            realigned_vectors: self.realigned_vectors.saturating_mul(count),
+            bytes: self.bytes.saturating_mul(count),
+            padded_bytes: self.padded_bytes.saturating_mul(count),
+            flops: self.flops.saturating_mul(count),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         self.cycles += other.cycles;

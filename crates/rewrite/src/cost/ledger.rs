@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
-use crate::analysis::sharding::{DeviceMesh, Flow, Traffic};
+use crate::analysis::sharding::Traffic;
 
 use super::contraction::beside_contractions;
+use super::devices::Devices;
 use super::lone_readers::{self, LoneReaders};
 use super::memory::{computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
@@ -41,8 +42,8 @@ pub struct Ledger<'a> {
     charges: Charges,
     /// The cycles in which the entry's kernels wait for main memory and for other devices.
     latency: f64,
-    /// The devices, if the module is divided over several.
-    mesh: Option<DeviceMesh>,
+    /// The devices that the module runs on.
+    devices: Devices,
     /// The bodies of fusions, on a target where they matter.
     fusions: FxHashSet<CompId>,
     /// The state before the last update, unless that was kept or rolled back.
@@ -140,7 +141,7 @@ impl<'a> Ledger<'a> {
             totals: FxHashMap::default(),
             charges: Charges::default(),
             latency: 0.0,
-            mesh: DeviceMesh::of(module),
+            devices: Devices::of(module),
             fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
             before: None,
             met: Vec::new(),
@@ -389,8 +390,8 @@ impl<'a> Ledger<'a> {
     /// Finds the facts and the role of an instruction from those of its operands.
     fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
         let mut facts = self.model.facts(module, id, &self.facts);
-        if is_guard(module, id) {
-            facts.cost.cycles *= self.devices();
+        if let (true, Some(of)) = (is_guard(module, id), module.instruction(id).parent()) {
+            facts.cost.cycles *= self.devices.of_guard(module, of);
         }
         (facts, self.model.role(module, id, &facts))
     }
@@ -409,7 +410,9 @@ impl<'a> Ledger<'a> {
             }
         }
         if runs_its_callees(opcode) && !is_guard(module, id) {
-            module.op(id).for_each_computation(&mut |callee| cost += self.total(callee));
+            module.op(id).for_each_computation(&mut |callee| {
+                cost += self.total(callee).times(self.devices.repeats(module, callee));
+            });
         }
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {
             cost += model.stored(self.weighed(module, id));
@@ -493,7 +496,7 @@ impl<'a> Ledger<'a> {
         // A kernel waits for its first bytes to arrive, and for its last bytes to be written.
         let mut latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
         if is_entry {
-            latency += self.exchange_cycles(module);
+            latency += self.devices.waits(module, self.model.target);
         }
         let mut total = sum.total.cost();
         total.cycles += charges.total.cost().cycles;
@@ -505,22 +508,9 @@ impl<'a> Ledger<'a> {
         total
     }
 
-    /// Returns the cycles in which devices wait for each other.
-    fn exchange_cycles(&self, module: &Module) -> f64 {
-        let Some(mesh) = &self.mesh else { return 0.0 };
-        let waits = Flow::of(module, mesh).exchanges().traffic().cycles(self.model.target);
-        self.devices() * waits
-    }
-
-    /// Returns the number of devices. The costs of arrays are those of one device that does the work of all, so
-    /// what each device does by itself, such as to wait or to choose a branch, counts for each.
-    fn devices(&self) -> f64 {
-        self.mesh.as_ref().map_or(1.0, |mesh| as_f64(mesh.devices().unsigned_abs()))
-    }
-
     /// Returns how much devices communicate; `None` if the module is not divided.
     pub(crate) fn traffic(&self, module: &Module) -> Option<Traffic> {
-        Some(Flow::of(module, self.mesh.as_ref()?).exchanges().traffic())
+        self.devices.traffic(module)
     }
 
     /// Returns the cycles of an instruction with its charges.

@@ -14,6 +14,7 @@
 mod amount;
 pub(crate) mod columns;
 pub(crate) mod contraction;
+mod devices;
 mod ledger;
 mod lone_readers;
 mod memo;

@@ -296,9 +296,11 @@ fn is_stored(module: &Module, id: InstId, target: &Target) -> bool {
             let is_state = |&of: &InstId| module.opcode(of) == Opcode::Parameter;
             module.instruction(id).parent() == module.entry() || !of.is_some_and(is_state)
         }
-        Opcode::Parameter | Opcode::Reduce | Opcode::OptimizationBarrier | Opcode::Conditional => {
-            true
-        }
+        Opcode::Parameter
+        | Opcode::Reduce
+        | Opcode::AllReduce
+        | Opcode::OptimizationBarrier
+        | Opcode::Conditional => true,
         Opcode::Convolution => moves_space(module, id, target),
         _ => false,
     }

@@ -3,6 +3,7 @@
 
 pub(crate) mod fixture;
 pub(crate) mod forms;
+pub(crate) mod random_sums;
 pub(crate) mod values;
 
 use tilewright_interp::Limits;

@@ -6,12 +6,21 @@
 
 use tilewright_ir::metadata::Extras;
 use tilewright_ir::ops::control::CustomCallAttrs;
+use tilewright_ir::{CompId, Module};
 
 use super::mesh::{DeviceMesh, Stated};
 use super::spread::{Axes, Spread};
 
 const IN_SHARDINGS: &str = "xla.sdy.in_shardings";
 const OUT_SHARDINGS: &str = "xla.sdy.out_shardings";
+
+/// What Shardy calls the computations within which arrays are the parts that devices have.
+const BODY: &str = "xla.sdy.manual_computation_body";
+
+/// Checks whether the arrays of a computation are the parts that devices have.
+pub fn is_manual(module: &Module, computation: CompId) -> bool {
+    module.computation(computation).name().starts_with(BODY)
+}
 
 /// The direction of a custom call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use tilewright_ir::Module;
 pub use constraint::stands_alone;
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;
+pub use manual::is_manual;
 pub use mesh::DeviceMesh;
 pub use spread::{Axes, Spread};
 
