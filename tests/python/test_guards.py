@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -104,3 +107,16 @@ def test_what_is_not_finite_is_what_it_was(programs: list[str], value: float) ->
     for before, after in zip(original, guarded):
         np.testing.assert_array_equal(np.isnan(before), np.isnan(after))
         np.testing.assert_array_equal(np.isinf(before), np.isinf(after))
+
+
+def test_devices_agree_on_branches(tmp_path: Path) -> None:
+    """Whether a guard holds or fails, on all devices or on one, and with exchanges in its branch."""
+    file = tmp_path / "target.toml"
+    file.write_text(TARGET.replace("524288", "16384") + "hbm_bytes_per_cycle = 1\n")
+    command = [sys.executable, str(Path(__file__).with_name("guarded_devices.py")), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for record in json.loads(done.stdout.splitlines()[-1]):
+        assert record["guards"], record
+        for was, now in zip(record["before"], record["after"]):
+            assert now <= GROWTH * was + SLACK, record
