@@ -9,7 +9,7 @@ host devices, written with `jit`, `shard_map` and `pmap`, forward and as steps o
 partitions each, as JAX writes it and rewritten. The table has, for both: the collectives that are
 left after XLA combined them, the longest chain of collectives that wait for each other, and the
 bytes that one device exchanges, a loop as often as it turns. Programs that are worse are named
-after it: they have more rounds, a longer chain, 1.1 times the wait for rounds and bytes, or exchange an array
+after it: they have more rounds, a longer chain, more than 1.1 times the bytes in as many rounds, or exchange an array
 as large as the largest shard where the original does not.
 
 With `--values`, both run on random numbers near zero and far from it, and are compared with the

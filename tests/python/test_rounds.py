@@ -28,13 +28,16 @@ REWRITTEN = [
     "batch norm steps in a loop, batch and space",
     "norm step in a branch, batch and space",
 ]
-# In these, nothing that is found pays.
-LEFT = [
+# These are rewritten as well, and tried by night.
+SAVED_TOO = [
     "batch norm step, channels, bf16",
-    "group norm, batch and space",
-    "group norm step, batch and space",
     "instance norm step, batch and space",
     "layer norm step, channels",
+]
+# These exchange less than 1 kB more in as many rounds, which takes less than a hundredth of their wait.
+MORE_BYTES = ["group norm, batch and space", "group norm step, batch and space"]
+# In these, nothing that is found pays.
+LEFT = [
     "rms norm step, channels",
     "ghost norm step, batch",
     "batch norm step, shard_map",
@@ -61,6 +64,7 @@ def rounds(*arguments: str) -> str:
     return done.stdout
 
 
+BY_NIGHT = [*SAVED_TOO, *MORE_BYTES, *LEFT]
 TEXT = os.environ.get("TILEWRIGHT_ROUNDS")
 
 
@@ -68,14 +72,14 @@ def names() -> list[Any]:
     """The programs to try."""
     if TEXT is not None:
         return rounds("--list", "--only", TEXT).splitlines()
-    return [*REWRITTEN, *(pytest.param(name, marks=pytest.mark.nightly) for name in LEFT)]
+    return [*REWRITTEN, *(pytest.param(name, marks=pytest.mark.nightly) for name in BY_NIGHT)]
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What is known of each program, by name."""
     path = tmp_path_factory.mktemp("rounds") / "rows.json"
-    few = [*REWRITTEN, *(LEFT if tool.IS_NIGHT else [])]
+    few = [*REWRITTEN, *(BY_NIGHT if tool.IS_NIGHT else [])]
     chosen = ["--named", *few] if TEXT is None else ["--only", TEXT]
     printed = rounds("--values", "--json", str(path), *chosen)
     assert path.is_file(), printed
@@ -87,9 +91,11 @@ def test_a_program_is_not_worse(records: dict[str, dict[str, Any]], name: str) -
     """Not in what it communicates, and not in its values."""
     record = records[name]
     assert not record["failed"], record["failed"]
-    assert not record["worse"], f"before {record['before']}, after {record['after']}"
+    more = ["bytes"] if name in MORE_BYTES else []
+    assert record["worse"] == more, f"before {record['before']}, after {record['after']}"
+    assert not more or record["after"]["size"] < record["before"]["size"] + 1000
     assert not record["wrong"], record["errors"]
-    assert TEXT is not None or record["is_rewritten"] == (name in REWRITTEN)
+    assert TEXT is not None or record["is_rewritten"] == (name not in LEFT)
     # Else there would be nothing to compare.
     assert record["before"]["rounds"]
 
@@ -181,7 +187,7 @@ def test_what_is_worse() -> None:
         (): {},
         ("rounds",): {"rounds": 3},
         ("chain",): {"chain": 3},
-        ("bytes",): {"size": 9101},
+        ("bytes",): {"size": 1101},
         ("a whole shard",): {"largest": 400},
     }
     for expected, change in cases.items():

@@ -1,5 +1,7 @@
 //! Defines costs: cycles, and the counts that they come from.
 
+use super::as_f64;
+
 /// The cost of an instruction, a computation or a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
@@ -18,11 +20,10 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Returns the cost of so many.
-    #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
+    /// Returns the cost of doing the same so many times.
     pub(super) fn times(self, count: u64) -> Self {
         Self {
-            cycles: self.cycles * count as f64,
+            cycles: self.cycles * as_f64(count),
             vectors: self.vectors.saturating_mul(count),
             realigned_vectors: self.realigned_vectors.saturating_mul(count),
             bytes: self.bytes.saturating_mul(count),

@@ -1,40 +1,61 @@
-//! What the costs of a module count for each of its devices.
+//! The devices that a module is divided over, as its costs count them.
 //!
-//! The costs of arrays are those of one device that does the work of all. What each device does by itself, such as
-//! to wait or to choose a branch, counts for each.
+//! The costs of arrays are those of one device that does the work of all. Each device waits and chooses branches by
+//! itself, so that these costs count for each.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::{CompId, Module};
 use tilewright_target::Target;
 
 use super::as_f64;
-use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, is_manual};
+use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, manual_bodies};
 
 /// The devices of a module.
 #[derive(Clone, Debug)]
-pub(super) struct Devices(Option<DeviceMesh>);
+pub(super) struct Devices {
+    mesh: Option<DeviceMesh>,
+    /// The computations whose arrays are parts, each with the number of devices that have such parts.
+    bodies: FxHashMap<CompId, u64>,
+    /// The same for what is called within these computations.
+    within: FxHashMap<CompId, u64>,
+}
 
 impl Devices {
     pub(super) fn of(module: &Module) -> Self {
-        Self(DeviceMesh::of(module))
+        let mesh = DeviceMesh::of(module);
+        let bodies = mesh.as_ref().map(|mesh| manual_bodies(module, mesh)).unwrap_or_default();
+        let mut within = bodies.clone();
+        // Computations stand before their callers.
+        for &computation in module.computations().iter().rev() {
+            let Some(&devices) = within.get(&computation) else { continue };
+            for id in module.instructions(computation) {
+                module.op(id).for_each_computation(&mut |callee| {
+                    within.entry(callee).or_insert(devices);
+                });
+            }
+        }
+        Self { mesh, bodies, within }
     }
 
-    /// Returns their number.
+    /// Returns the number of devices.
     fn count(&self) -> u64 {
-        self.0.as_ref().map_or(1, |mesh| mesh.devices().unsigned_abs().max(1))
+        self.mesh.as_ref().map_or(1, |mesh| mesh.devices().unsigned_abs().max(1))
     }
 
-    /// Returns how many of them do the work of a computation, whose arrays are the parts that they have; 1 if its
-    /// arrays are those of all devices together.
-    pub(super) fn repeats(&self, module: &Module, computation: CompId) -> u64 {
-        if is_manual(module, computation) { self.count() } else { 1 }
+    /// Returns how often the cost of a computation counts where it is called: for each device that has parts of its
+    /// own there.
+    pub(super) fn repeats(&self, computation: CompId) -> u64 {
+        self.bodies.get(&computation).copied().unwrap_or(1)
     }
 
-    /// Returns how often a guard of a computation counts beside its arrays.
-    pub(super) fn of_guard(&self, module: &Module, computation: CompId) -> f64 {
-        as_f64(self.count() / self.repeats(module, computation))
+    /// Returns how often the branch of a guard counts in its computation. With the repeats of that computation, it
+    /// counts once for each device.
+    pub(super) fn of_guard(&self, computation: CompId) -> f64 {
+        let repeats = self.within.get(&computation).copied().unwrap_or(1);
+        as_f64(self.count()) / as_f64(repeats)
     }
 
-    /// Returns the cycles in which they wait for each other.
+    /// Returns the cycles in which all devices wait for each other.
     pub(super) fn waits(&self, module: &Module, target: &Target) -> f64 {
         let waits = self.traffic(module).map_or(0.0, |traffic| traffic.cycles(target));
         as_f64(self.count()) * waits
@@ -42,6 +63,6 @@ impl Devices {
 
     /// Returns how much they communicate; `None` if the module is not divided.
     pub(super) fn traffic(&self, module: &Module) -> Option<Traffic> {
-        Some(Flow::of(module, self.0.as_ref()?).exchanges().traffic())
+        Some(Flow::of(module, self.mesh.as_ref()?).exchanges().traffic())
     }
 }

@@ -391,7 +391,7 @@ impl<'a> Ledger<'a> {
     fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
         let mut facts = self.model.facts(module, id, &self.facts);
         if let (true, Some(of)) = (is_guard(module, id), module.instruction(id).parent()) {
-            facts.cost.cycles *= self.devices.of_guard(module, of);
+            facts.cost.cycles *= self.devices.of_guard(of);
         }
         (facts, self.model.role(module, id, &facts))
     }
@@ -411,7 +411,7 @@ impl<'a> Ledger<'a> {
         }
         if runs_its_callees(opcode) && !is_guard(module, id) {
             module.op(id).for_each_computation(&mut |callee| {
-                cost += self.total(callee).times(self.devices.repeats(module, callee));
+                cost += self.total(callee).times(self.devices.repeats(callee));
             });
         }
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {

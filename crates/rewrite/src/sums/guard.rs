@@ -28,7 +28,7 @@ use super::product::Factor;
 use super::sign::is_not_negative;
 use crate::analysis::index_range::sizes;
 use crate::analysis::reduce::{of_type, shape_like};
-use crate::analysis::sharding::{DeviceMesh, Flow, Spread, is_partitioned};
+use crate::analysis::sharding::{is_partitioned, whole_values};
 use crate::analysis::whole_number::whole_number;
 use crate::cost::contraction::moves_space;
 use crate::driver::Context;
@@ -43,19 +43,12 @@ pub(super) fn are_made(cx: &Context<'_>) -> bool {
     cx.float_mode.allow(Class::Guarded) && cx.target.guard_cycles > 0.0
 }
 
-/// Keeps what belongs to sums that can be guarded: in a module that is divided over devices, every device must
-/// have all results of a sum, since devices that found different ones would take different branches.
-pub(super) fn retain_agreed<T>(
-    module: &Module,
-    all: &mut Vec<T>,
-    sum: impl for<'t> Fn(&'t T) -> InstId,
-) {
-    if let Some(mesh) = DeviceMesh::of(module) {
-        let flow = Flow::of(module, &mesh);
-        all.retain(|one| flow.spread(sum(one)).is_some_and(Spread::is_whole));
-    } else if is_partitioned(module) {
-        all.clear();
-    }
+/// Returns a check of whether a sum can be guarded in a module that is divided over devices: every device must have all
+/// of its results, since devices that found different ones would take different branches.
+pub(super) fn agreed(module: &Module) -> impl Fn(InstId) -> bool {
+    let whole = whole_values(module);
+    let is_of_one = whole.is_none() && !is_partitioned(module);
+    move |sum| whole.as_ref().map_or(is_of_one, |whole| whole.contains(&sum))
 }
 
 /// The end of a note on guarded sums.
@@ -65,9 +58,9 @@ pub(super) const WHERE: &str = ", where a guard finds when it runs that this is 
 pub(super) struct Guarded {
     /// The sum.
     pub(super) value: Placed,
-    /// What must be at most the second of these, for each result.
+    /// The test: for each result, the first of these is at most the second.
     pub(super) compared: [Value; 2],
-    /// What must be finite, for each result.
+    /// A value for each result that is finite where the test holds.
     pub(super) finite: Value,
 }
 

@@ -76,8 +76,9 @@ impl Pass for LateFactors {
             found.extend(split(module, computation, &cx.model()));
         }
         if is_guarded {
-            found.retain(|split| Original::of(module, split.sum.id, target).is_some());
-            guard::retain_agreed(module, &mut found, |split| split.sum.id);
+            let agrees = guard::agreed(module);
+            let can_be = |sum| agrees(sum) && Original::of(module, sum, target).is_some();
+            found.retain(|split| can_be(split.sum.id));
         }
         if found.is_empty() {
             return Ok(0);

@@ -19,9 +19,10 @@
 //!
 //! Preconditions: those of [`super::factored_sums`]; sums in `f32` or `f64`; `--fast-math`, since
 //! `inf - inf` may replace a single infinity, so float sums change by more than their order, or a guard
-//! that tests the sums when the program runs (`guard.rs`). The
-//! sample takes all of a dim that is divided over devices, each of which has its part of it. The other factors q must not wait for c themselves, and not all of them divide. A cost-gated pass
-//! for sums of arrays in main memory, because it saves memory sweeps. See `docs/numerics.md`.
+//! that tests the sums when the program runs (`guard.rs`). The sample takes all of a dim that is divided
+//! over devices: each device takes its part of the sample from its part of the array. The other factors q
+//! must not wait for c themselves, and not all of them divide. A cost-gated pass for sums of arrays in main
+//! memory, because it saves memory sweeps. See `docs/numerics.md`.
 
 mod guard;
 mod moments;
@@ -79,9 +80,11 @@ impl Pass for ShiftedMoments {
             found.retain_mut(|group| divide(group, &flow).is_some());
         }
         if is_guarded {
+            let agrees = super::guard::agreed(module);
             for group in &mut found {
-                group.moments.retain(|moment| guard::has_guard(module, moment, target));
-                super::guard::retain_agreed(module, &mut group.moments, |moment| moment.sum.id);
+                group.moments.retain(|moment| {
+                    agrees(moment.sum.id) && guard::has_guard(module, moment, target)
+                });
             }
             found.retain(|group| !group.moments.is_empty());
         }

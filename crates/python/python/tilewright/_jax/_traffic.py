@@ -18,10 +18,8 @@ COLLECTIVES = (
     "collective-broadcast",
 )
 BYTES = {"pred": 1, "bf16": 2, "f16": 2, "f64": 8, "s64": 8, "u64": 8, "c64": 8, "c128": 16}
-# A program may wait this many times as long for others and is not worse.
+# A program may exchange this much more and is not worse.
 MORE = 1.1
-# A round takes as long as so many bytes, about 100 us among devices on one host.
-ROUND = 40_000
 # The attribute of a conditional whose second branch is seldom taken.
 GUARD = "tilewright_guard"
 
@@ -38,22 +36,17 @@ class Traffic:
     # The bytes of the largest array among a device's parameters and results.
     shard: int = 0
 
-    @property
-    def wait(self) -> int:
-        """The bytes that take as long as all rounds with theirs."""
-        return self.rounds * ROUND + self.size
-
     def worse_than(self, other: Traffic) -> list[str]:
-        """What is worse than in another program: more rounds, a longer chain, so many bytes that
-        devices wait longer, or the exchange of an array as large as the largest shard, where the
+        """What is worse than in another program: more rounds, a longer chain, much more to exchange
+        in as many rounds, or the exchange of an array as large as the largest shard, where the
         other one has none so large."""
         found = []
         if self.rounds > other.rounds:
             found.append("rounds")
-        elif self.wait > MORE * other.wait:
-            found.append("bytes")
         if self.chain > other.chain:
             found.append("chain")
+        if self.rounds >= other.rounds and self.size > MORE * other.size:
+            found.append("bytes")
         if self.largest >= other.shard > other.largest:
             found.append("a whole shard")
         return found

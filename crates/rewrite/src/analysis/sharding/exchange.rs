@@ -54,6 +54,9 @@ pub struct Exchange {
     pub bytes: u64,
 }
 
+/// A wait that is at most so many times as long counts as equal: what is known of rounds and links is rough.
+const MOST_LONGER: f64 = 1.1;
+
 /// How much the devices of a module communicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -77,7 +80,7 @@ impl Traffic {
     pub fn exceeds(&self, other: &Self, target: &Target) -> bool {
         self.rounds > other.rounds
             || self.chain > other.chain
-            || self.cycles(target) > other.cycles(target) * 1.1
+            || self.cycles(target) > other.cycles(target) * MOST_LONGER
     }
 
     /// Computes the cycles for which each device waits.

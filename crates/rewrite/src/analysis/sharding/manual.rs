@@ -4,9 +4,10 @@
 //! the program handles itself are *manual*: on the inside they divide nothing, because each device
 //! has an array of its own.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::Extras;
 use tilewright_ir::ops::control::CustomCallAttrs;
-use tilewright_ir::{CompId, Module};
+use tilewright_ir::{CompId, Module, Op};
 
 use super::mesh::{DeviceMesh, Stated};
 use super::spread::{Axes, Spread};
@@ -14,12 +15,30 @@ use super::spread::{Axes, Spread};
 const IN_SHARDINGS: &str = "xla.sdy.in_shardings";
 const OUT_SHARDINGS: &str = "xla.sdy.out_shardings";
 
-/// What Shardy calls the computations within which arrays are the parts that devices have.
-const BODY: &str = "xla.sdy.manual_computation_body";
+const TO_PARTS: &str = "xla.sdy.GlobalToLocalShape";
+const TO_WHOLE: &str = "xla.sdy.LocalToGlobalShape";
 
-/// Checks whether the arrays of a computation are the parts that devices have.
-pub fn is_manual(module: &Module, computation: CompId) -> bool {
-    module.computation(computation).name().starts_with(BODY)
+/// Finds the computations whose arrays are the parts that devices have along manual axes: those that are called
+/// between the two custom calls. Returns each with the number of devices along these axes.
+pub fn manual_bodies(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u64> {
+    let mut bodies = FxHashMap::default();
+    for id in module.computations().iter().flat_map(|&of| module.instructions(of)) {
+        let (Op::CustomCall(attrs), Some(extras)) = (module.op(id), module.extras(id)) else {
+            continue;
+        };
+        let axes = mesh.manual_axes(extras).filter(|_| &*attrs.custom_call_target == TO_WHOLE);
+        let Some(axes) = axes else { continue };
+        for &result in module.operands(id) {
+            let call = match (module.op(result), module.operands(result)) {
+                (Op::GetTupleElement(_), &[call]) => call,
+                _ => result,
+            };
+            if let Op::Call(attrs) = module.op(call) {
+                bodies.insert(attrs.to_apply, mesh.parts(&axes).unsigned_abs().max(1));
+            }
+        }
+    }
+    bodies
 }
 
 /// The direction of a custom call.
@@ -38,8 +57,8 @@ pub(super) fn crossed<'a>(
     operands: impl Iterator<Item = Option<&'a Spread>>,
 ) -> Option<Vec<Option<Spread>>> {
     let (way, key) = match &*attrs.custom_call_target {
-        "xla.sdy.GlobalToLocalShape" => (Way::ToParts, IN_SHARDINGS),
-        "xla.sdy.LocalToGlobalShape" => (Way::ToWhole, OUT_SHARDINGS),
+        TO_PARTS => (Way::ToParts, IN_SHARDINGS),
+        TO_WHOLE => (Way::ToWhole, OUT_SHARDINGS),
         _ => return None,
     };
     let stated = mesh.stated_per_value(extras, key)?;

@@ -10,7 +10,7 @@ use tilewright_ir::{InstId, Module, Op};
 use crate::sums::factor::Sum;
 use crate::sums::product::{Factor, Law, Product};
 
-/// The most terms of a summand: the proof of the guard counts on as few.
+/// The most terms of a summand: each takes up to three sums.
 const MOST_TERMS: usize = 4;
 
 /// The most instructions visited for one summand.
