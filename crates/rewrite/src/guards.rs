@@ -24,6 +24,12 @@ pub(crate) fn is_guard(module: &Module, id: InstId) -> bool {
             .is_some_and(|extras| value_of(&extras.frontend_attributes, GUARD).is_some())
 }
 
+/// Checks whether an instruction calls a computation that returns the result of a guard.
+pub(crate) fn calls_guard(module: &Module, id: InstId) -> bool {
+    let Op::Call(attrs) = module.op(id) else { return false };
+    module.computation(attrs.to_apply).root().is_some_and(|root| is_guard(module, root))
+}
+
 /// Returns the guards of a module.
 pub fn guards(module: &Module) -> Vec<InstId> {
     let all =

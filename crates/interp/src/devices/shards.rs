@@ -8,6 +8,7 @@
 use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, Mesh};
 use tilewright_ir::metadata::{FrontendAttributes, value_of};
+use tilewright_ir::ops::control::Crossing;
 use tilewright_ir::sharding::{
     LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
 };
@@ -28,26 +29,6 @@ pub(crate) struct Shards {
     groups: Vec<u32>,
 }
 
-/// The direction of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// From the whole to a shard.
-    ToShard,
-    /// From shards to the whole.
-    ToWhole,
-}
-
-impl Way {
-    /// Returns the direction of a custom call target, if it is one of these calls.
-    pub(crate) fn of(target: &str) -> Option<Self> {
-        match target {
-            "SPMDFullToShardShape" | "xla.sdy.GlobalToLocalShape" => Some(Self::ToShard),
-            "SPMDShardToFullShape" | "xla.sdy.LocalToGlobalShape" => Some(Self::ToWhole),
-            _ => None,
-        }
-    }
-}
-
 /// Returns the number of partitions into which the calls of a module cut arrays; 1 if there are
 /// no such calls.
 pub(super) fn partitions(module: &Module) -> usize {
@@ -61,9 +42,9 @@ pub(super) fn partitions(module: &Module) -> usize {
     counts.max().unwrap_or(1)
 }
 
-fn way_of(module: &Module, id: InstId) -> Option<Way> {
+fn way_of(module: &Module, id: InstId) -> Option<Crossing> {
     let Op::CustomCall(attrs) = module.op(id) else { return None };
-    Way::of(&attrs.custom_call_target)
+    attrs.crossing()
 }
 
 /// The meshes of a module that names some, none of more devices than are simulated.
@@ -97,12 +78,12 @@ impl Meshes {
     fn by_axes(
         &self,
         attributes: &FrontendAttributes,
-        way: Way,
+        way: Crossing,
         manual: &str,
     ) -> Option<Vec<Shards>> {
         let key = match way {
-            Way::ToShard => "xla.sdy.in_shardings",
-            Way::ToWhole => "xla.sdy.out_shardings",
+            Crossing::ToShards => "xla.sdy.in_shardings",
+            Crossing::ToWholes => "xla.sdy.out_shardings",
         };
         let manual = sdy::manual_axes(manual)?;
         let is_manual = |mesh: &Mesh, axis: usize| {
@@ -117,11 +98,11 @@ impl Meshes {
     }
 }
 
-fn by_tiles(module: &Module, id: InstId, way: Way) -> Option<Vec<Shards>> {
+fn by_tiles(module: &Module, id: InstId, way: Crossing) -> Option<Vec<Shards>> {
     let &operand = module.operands(id).first()?;
     let stated = match way {
-        Way::ToShard => operand,
-        Way::ToWhole => id,
+        Crossing::ToShards => operand,
+        Crossing::ToWholes => id,
     };
     let sharding = module.extras(stated)?.sharding.as_ref()?;
     let [LeafSharding { placement, .. }] = sharding.leaves() else { return None };

@@ -364,6 +364,29 @@ pub(super) fn custom_call(
 impl CustomCallAttrs {
     /// The target of a call that states how its operand lies over devices, and returns it.
     pub const SHARDING: &str = "Sharding";
+    /// The targets of Shardy's calls between whole arrays and the parts that devices have.
+    pub const TO_SHARDS: &str = "xla.sdy.GlobalToLocalShape";
+    /// See [`Self::TO_SHARDS`].
+    pub const TO_WHOLES: &str = "xla.sdy.LocalToGlobalShape";
+
+    /// Returns which way a call goes between whole arrays and the parts that devices have, if it is one of these
+    /// calls, Shardy's or GSPMD's.
+    pub fn crossing(&self) -> Option<Crossing> {
+        match &*self.custom_call_target {
+            Self::TO_SHARDS | "SPMDFullToShardShape" => Some(Crossing::ToShards),
+            Self::TO_WHOLES | "SPMDShardToFullShape" => Some(Crossing::ToWholes),
+            _ => None,
+        }
+    }
+}
+
+/// The direction of a call between whole arrays and the parts that devices have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossing {
+    /// From whole arrays to the part of a device.
+    ToShards,
+    /// From the parts of all devices to whole arrays.
+    ToWholes,
 }
 
 impl super::Op {

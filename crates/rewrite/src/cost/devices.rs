@@ -8,7 +8,7 @@ use tilewright_ir::{CompId, Module};
 use tilewright_target::Target;
 
 use super::as_f64;
-use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, manual_bodies};
+use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, manual_bodies, within_manual};
 
 /// The devices of a module.
 #[derive(Clone, Debug)]
@@ -24,17 +24,19 @@ impl Devices {
     pub(super) fn of(module: &Module) -> Self {
         let mesh = DeviceMesh::of(module);
         let bodies = mesh.as_ref().map(|mesh| manual_bodies(module, mesh)).unwrap_or_default();
-        let mut within = bodies.clone();
-        // Computations stand before their callers.
-        for &computation in module.computations().iter().rev() {
-            let Some(&devices) = within.get(&computation) else { continue };
-            for id in module.instructions(computation) {
-                module.op(id).for_each_computation(&mut |callee| {
-                    within.entry(callee).or_insert(devices);
-                });
-            }
-        }
+        let within = mesh.as_ref().map(|mesh| within_manual(module, mesh)).unwrap_or_default();
         Self { mesh, bodies, within }
+    }
+
+    /// Finds the computations again in a module of several devices to which computations were added; returns what was
+    /// known before.
+    pub(super) fn follow(&mut self, module: &Module) -> Option<Self> {
+        self.mesh.is_some().then(|| std::mem::replace(self, Self::of(module)))
+    }
+
+    /// Checks whether the arrays of a computation are parts.
+    pub(super) fn is_body(&self, computation: CompId) -> bool {
+        self.bodies.contains_key(&computation)
     }
 
     /// Returns the number of devices.

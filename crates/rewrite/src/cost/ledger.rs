@@ -90,6 +90,8 @@ struct Before {
     items: Vec<(InstId, Item)>,
     totals: Vec<(CompId, Option<Cost>)>,
     latency: f64,
+    /// The devices, if computations were added.
+    devices: Option<Devices>,
 }
 
 /// The extra costs of instructions, beyond the cost of each by itself.
@@ -188,6 +190,9 @@ impl<'a> Ledger<'a> {
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
         let mut before = Before { latency: self.latency, ..Before::default() };
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
+        if module.computations().iter().any(|of| !self.totals.contains_key(of)) {
+            before.devices = self.devices.follow(module);
+        }
         let mut met = self.follow(module, edited, &mut before);
         self.follow_besides(module, &mut met);
         for &id in &met {
@@ -243,6 +248,9 @@ impl<'a> Ledger<'a> {
             };
         }
         self.latency = before.latency;
+        if let Some(devices) = before.devices {
+            self.devices = devices;
+        }
         self.lone.iter_mut().for_each(LoneReaders::roll_back);
         self.stores.iter_mut().for_each(SharedStores::roll_back);
     }
@@ -467,7 +475,9 @@ impl<'a> Ledger<'a> {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let sum = self.sums.get(&computation).copied().unwrap_or_default();
         let mut charges = Charges::default();
-        let mut kernels = usize::from(sum.working > 0);
+        // A computation that is called runs within its caller's kernels.
+        let is_inlined = self.devices.is_body(computation);
+        let mut kernels = usize::from(sum.working > 0 && !is_inlined);
         if sum.large > 0 {
             // All small arrays share one kernel, but each contraction of them is a kernel of its
             // own.

@@ -184,6 +184,7 @@ impl<'m> CostModel<'m> {
             Op::Constant(_) if self.fuses(op, result.shape, operands) => Cost::default(),
             Op::Constant(_) => self.main_memory_read(result),
             Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
+            Op::CustomCall(attrs) if attrs.crossing().is_some() => self.fused_stored(operands),
             Op::Reshape(_) => self.reshape(result, operands),
             Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
             Op::Copy => self.copy(result, operands),

@@ -9,7 +9,7 @@ use tilewright_target::Footprint;
 use super::contraction::{copies_of_images, is_contraction, moves_space};
 use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
-use crate::guards::is_guard;
+use crate::guards::{calls_guard, is_guard};
 
 /// The place where the result of an instruction lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,6 +145,8 @@ impl CostModel<'_> {
             cost: if is_guard(module, id) {
                 // A guard reads no array: its first branch returns its argument.
                 Cost { cycles: self.target.guard_cycles, ..Cost::default() }
+            } else if calls_guard(module, id) {
+                Cost::default()
             } else {
                 let mut cost = self.in_module(module, op, result, &operands);
                 let copies = copies_of_images(module, id, begins, comes_moved);

@@ -9,7 +9,7 @@ use super::contraction::is_contraction;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
 use crate::analysis::reduce::reduced_arrays;
-use crate::guards::is_guard;
+use crate::guards::{calls_guard, is_guard};
 
 /// The part of an instruction in memory sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,8 +75,10 @@ impl CostModel<'_> {
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
             reads: !opcode.hands_on_its_operands()
+                && !is_crossing(module, id)
                 && opcode != Opcode::Slice
-                && !is_guard(module, id),
+                && !is_guard(module, id)
+                && !calls_guard(module, id),
             is_contraction: is_contraction(module, id),
             moves_space: facts.moves_space,
         }
@@ -98,7 +100,8 @@ impl CostModel<'_> {
             }
             Op::Reduce(_) => Timing::Reduce,
             Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
-            Op::Conditional(_) if is_guard(module, id) => Timing::WholeOperands,
+            Op::CustomCall(attrs) if attrs.crossing().is_some() => Timing::AsOperands,
+            _ if is_guard(module, id) || calls_guard(module, id) => Timing::WholeOperands,
             _ if same_but_ones(module, id) => Timing::AsOperands,
             // The rows of the result are others, so a kernel that goes from row to row does not
             // have them at hand.
@@ -127,6 +130,10 @@ impl CostModel<'_> {
         };
         reduced_arrays(module, id).iter().all(|&array| module.array_shape(array).is_some_and(holds))
     }
+}
+
+fn is_crossing(module: &Module, id: InstId) -> bool {
+    matches!(module.op(id), Op::CustomCall(attrs) if attrs.crossing().is_some())
 }
 
 /// Checks whether a broadcast repeats each of several elements.

@@ -224,8 +224,11 @@ impl Search<'_> {
                 Some(ready) => ready,
                 None => readiness(role, waits, of_large, node.serves_rows),
             };
-            node.is_from_large = node.is_large || is_inlined && of_large;
-            node.leads_to_large = node.is_large || (is_inlined || role.is_alias()) && to_large;
+            // What reads a slice reads that part of the array alone.
+            let is_part = self.module.opcode(id) == Opcode::Slice;
+            node.is_from_large = node.is_large || is_inlined && !is_part && of_large;
+            let leads = (is_inlined || role.is_alias()) && !is_part;
+            node.leads_to_large = node.is_large || leads && to_large;
             let reads = if is_inlined { node.is_stored } else { role.reads && beside.is_none() };
             if of_large && reads {
                 let sweep = if is_inlined { node.ready.sweep } else { waits.sweep };
@@ -251,7 +254,7 @@ impl Search<'_> {
         let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
         let mut readers = self.scratch.take(node.readers);
         let mut needs = node.due;
-        if role.is_inlined() {
+        if role.is_inlined() && self.module.opcode(id) != Opcode::Slice {
             if let Some(sweep) = node.sweep {
                 readers.insert(Reader::Sweep(sweep));
                 needs = earlier(needs, sweep);

@@ -18,11 +18,12 @@
 //!
 //! The pass runs after all that move regions, since a window fixes the dims of its operand.
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::{EditError, InstId, Module, Op, Opcode};
 
 use super::reduce_of_reshape::{ReduceOfReshape, Way};
 use crate::analysis::reduce::{MonoidReduce, window_plan};
-use crate::analysis::sharding::whole_values;
+use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::cost::CostModel;
 use crate::driver::attempt::attempt_each;
 use crate::driver::numbers::Class;
@@ -65,6 +66,15 @@ impl Pass for ReduceAsWindow {
             (!left).then(|| found.plan(module, &model, float_mode))
         })
     }
+}
+
+/// Returns the values that every device has; `None` if no devices have parts of values, or nobody knows of which.
+fn whole_values(module: &Module) -> Option<FxHashSet<InstId>> {
+    let mesh = DeviceMesh::of(module)?;
+    let flow = Flow::of(module, &mesh);
+    let is_whole = |id: &InstId| flow.spread(*id).is_some_and(Spread::is_whole);
+    let computations = module.computations().iter();
+    Some(computations.flat_map(|&of| module.instructions(of)).filter(is_whole).collect())
 }
 
 /// The most instructions visited for one array.

@@ -5,50 +5,129 @@
 //! ```
 //!
 //! The test is for all results of a sum at once. If one result fails it, a branch of a conditional computes all of
-//! them again, by the original's instructions, from arrays that lie in memory.
+//! them again, by the original's instructions, from arrays that lie in memory ([`original`]).
+//!
+//! In a module that is divided over devices, all of them must take the same branch, or each decides for its own part
+//! of the results ([`apart`]).
 //!
 //! Preconditions: the target knows what a branch costs; the sum reads arrays that lie in memory, by elementwise
 //! ops, broadcasts and reshapes. See `docs/numerics.md`.
 
+mod apart;
+mod original;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::Extras;
-use tilewright_ir::ops::control::{ConditionalAttrs, GetTupleElementAttrs};
+use tilewright_ir::ops::control::ConditionalAttrs;
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
 use tilewright_ir::ops::reduce::ReduceAttrs;
 use tilewright_ir::ops::shaping::ParameterAttrs;
 use tilewright_ir::{
-    ArrayLiteral, CompId, Data, EditError, ElementType, InstId, Literal, Module, Op, Opcode, Patch,
+    ArrayLiteral, CompId, EditError, ElementType, InstId, Literal, Module, Op, Opcode, Patch,
     Position, Shape, Value,
 };
 use tilewright_target::Target;
 
-use super::build::{At, Build, Placed, Replaced, replaced_by};
+use super::build::{At, Build, Placed, Replaced};
 use super::factor::Sum;
 use super::product::Factor;
 use super::sign::is_not_negative;
 use crate::analysis::index_range::sizes;
-use crate::analysis::reduce::{of_type, shape_like};
-use crate::analysis::sharding::{is_partitioned, whole_values};
+use crate::analysis::reduce::{of_type, reshape_op, shape_like};
+use crate::analysis::sharding::{DeviceMesh, Flow, Spread, is_partitioned, within_manual};
 use crate::analysis::whole_number::whole_number;
-use crate::cost::contraction::moves_space;
 use crate::driver::Context;
 use crate::driver::numbers::Class;
 use crate::guards::GUARD;
-
-/// The most instructions of the original that a branch computes again.
-const MOST_COPIED: usize = 64;
+pub(super) use original::Original;
 
 /// Checks whether sums are guarded: floats may change, and the target knows what a branch costs.
 pub(super) fn are_made(cx: &Context<'_>) -> bool {
     cx.float_mode.allow(Class::Guarded) && cx.target.guard_cycles > 0.0
 }
 
-/// Returns a check of whether a sum can be guarded in a module that is divided over devices: every device must have all
-/// of its results, since devices that found different ones would take different branches.
-pub(super) fn agreed(module: &Module) -> impl Fn(InstId) -> bool {
-    let whole = whole_values(module);
-    let is_of_one = whole.is_none() && !is_partitioned(module);
-    move |sum| whole.as_ref().map_or(is_of_one, |whole| whole.contains(&sum))
+/// The sums of a module that can be guarded.
+pub(super) struct Guards<'a> {
+    target: &'a Target,
+    mesh: Option<DeviceMesh>,
+    /// How the array of each sum lies over devices; `None` if every device has all results of the sum.
+    arrays: FxHashMap<InstId, Option<Spread>>,
+}
+
+impl<'a> Guards<'a> {
+    /// Finds which of these sums can be guarded: every device has all of the results, or each can compute its own from
+    /// its parts of the arrays.
+    pub(super) fn of(
+        module: &Module,
+        target: &'a Target,
+        sums: impl IntoIterator<Item = InstId>,
+    ) -> Self {
+        let mesh = DeviceMesh::of(module);
+        let mut guards = Self { target, mesh: mesh.clone(), arrays: FxHashMap::default() };
+        let Some(mesh) = mesh else {
+            if !is_partitioned(module) {
+                guards.arrays = sums.into_iter().map(|sum| (sum, None)).collect();
+            }
+            return guards;
+        };
+        let (flow, manual) = (Flow::of(module, &mesh), within_manual(module, &mesh));
+        for sum in sums {
+            if flow.spread(sum).is_some_and(Spread::is_whole) {
+                guards.arrays.insert(sum, None);
+                continue;
+            }
+            let is_outside = |parent| !manual.contains_key(&parent);
+            let array = module.operands(sum).first().and_then(|&array| flow.spread(array));
+            let can_be =
+                mesh.is_named() && module.instruction(sum).parent().is_some_and(is_outside);
+            if let Some(array) = array.filter(|_| can_be) {
+                guards.arrays.insert(sum, Some(array.clone()));
+            }
+        }
+        guards
+    }
+
+    /// Returns the instructions by which a branch computes a sum; `None` if it cannot be guarded.
+    pub(super) fn original(&self, module: &Module, sum: InstId) -> Option<Original> {
+        let parts = match self.arrays.get(&sum)? {
+            Some(array) => Some((array, self.mesh.as_ref()?)),
+            None => None,
+        };
+        Original::of(module, sum, self.target, parts)
+    }
+
+    /// Replaces a sum by a guard of what `plan` makes, for the pass of this name.
+    pub(super) fn guard(
+        &self,
+        module: &mut Module,
+        sum: &Sum,
+        original: &Original,
+        pass: &str,
+        plan: impl FnOnce(&mut Build<'_>, At<'_>) -> Option<Guarded>,
+    ) -> Result<Option<Replaced>, EditError> {
+        let Some((patch, inputs)) = planned(module, sum, plan) else { return Ok(None) };
+        let made = patch.apply(module)?;
+        let of = |value| match value {
+            Value::Old(id) => Some(id),
+            Value::New(place) => made.get(place).copied(),
+        };
+        let ([Some(failures), Some(value)], Some(computation)) =
+            (inputs.map(of), module.instruction(sum.id).parent())
+        else {
+            return Ok(None);
+        };
+        let inputs = [&[failures, value], original.leaves.as_slice()].concat();
+        let at = Place { computation, position: Position::Before(sum.id), like: sum.id };
+        let guard = match &self.mesh {
+            Some(mesh) if original.is_apart() => {
+                apart::guard(module, at, original, &inputs, mesh, pass)?
+            }
+            _ => choose(module, at, original, &inputs, pass)?,
+        };
+        let Some(guard) = guard else { return Ok(None) };
+        module.replace_uses(sum.id, guard)?;
+        Ok(Some(Replaced::from_iter([(sum.id, guard)])))
+    }
 }
 
 /// The end of a note on guarded sums.
@@ -64,95 +143,131 @@ pub(super) struct Guarded {
     pub(super) finite: Value,
 }
 
-/// Replaces a sum by a guard of what `plan` makes, for the pass of this name.
-pub(super) fn guard(
-    module: &mut Module,
-    sum: &Sum,
-    original: &Original,
-    pass: &str,
-    plan: impl FnOnce(&mut Build<'_>, At<'_>) -> Option<Guarded>,
-) -> Result<Option<Replaced>, EditError> {
-    let Some(computation) = module.instruction(sum.id).parent() else { return Ok(None) };
-    let kept = identity(module, computation, sum.id)?;
-    let branches = [kept, original.computation(module, computation, sum.id)?];
-    let Some(patch) = planned(module, sum, original, pass, branches, plan) else {
-        return Ok(None);
-    };
-    let made = patch.apply(module)?;
-    Ok(Some(replaced_by(&patch, &made)))
-}
-
-/// Plans the sum, the test and the conditional.
+/// Plans the sum in another way, and a number for each result that is 0 where the test holds.
 fn planned(
     module: &Module,
     sum: &Sum,
-    original: &Original,
-    pass: &str,
-    branches: [CompId; 2],
     plan: impl FnOnce(&mut Build<'_>, At<'_>) -> Option<Guarded>,
-) -> Option<Patch> {
-    let (id, at) = (sum.id, At::new(module, sum)?);
+) -> Option<(Patch, [Value; 2])> {
+    let at = At::new(module, sum)?;
     let mut build = Build::new(module);
     let guarded = plan(&mut build, at)?;
-    let branch = branch(&mut build, at, &guarded)?;
+    let failures = failures(&mut build, at, &guarded)?;
     let value = build.finished(at, guarded.value);
-    let mut patch = build.patch;
-    let leaves = original.leaves.iter().map(|&leaf| module.shape(leaf).clone()).collect();
-    let leaves = patch.add(
-        id,
-        Op::Tuple,
-        Shape::Tuple(leaves),
-        original.leaves.iter().map(|&leaf| Value::Old(leaf)),
-    );
-    let attrs = ConditionalAttrs {
-        branch_computations: branches.into_iter().collect(),
-        ..ConditionalAttrs::default()
-    };
-    let shape = module.shape(id).clone();
-    // XLA moves an instruction that only one branch reads into that branch, where a sum would read its array
-    // again.
-    let value = patch.add(id, Op::OptimizationBarrier, shape.clone(), [value]);
-    let guard = patch.add(id, Op::Conditional(Box::new(attrs)), shape, [branch, value, leaves]);
-    let mut extras = Extras::default();
-    extras.frontend_attributes.push((GUARD.into(), pass.into()));
-    patch.set_extras(guard, extras);
-    patch.replace(id, guard);
-    Some(patch)
+    Some((build.patch, [failures, value]))
 }
 
-/// Returns the number of the branch to take: 0 if the test holds for all results, else 1.
-fn branch(build: &mut Build<'_>, at: At<'_>, guarded: &Guarded) -> Option<Value> {
+/// Plans a number for each result: 0 where the test holds, else 1.
+fn failures(build: &mut Build<'_>, at: At<'_>, guarded: &Guarded) -> Option<Value> {
     let module = build.module();
     let Sum { id, ref monoid, .. } = *at.sum;
     let digits = &guarded.value.digits;
     let like = of_type(module.array_shape(id)?, ElementType::Pred);
     let truth = shape_like(&like, &sizes(digits));
-    let compare = |direction| Op::Compare(Box::new(CompareAttrs { direction, order: None }));
+    let compare = Op::Compare(Box::new(CompareAttrs { direction: Direction::Le, order: None }));
     let patch = &mut build.patch;
     let is_finite = patch.add(id, Op::IsFinite, truth.clone(), [guarded.finite]);
-    let is_less = patch.add(id, compare(Direction::Le), truth.clone(), guarded.compared);
+    let is_less = patch.add(id, compare, truth.clone(), guarded.compared);
     let holds = patch.add(id, Op::And, truth, [is_finite, is_less]);
-    // The results for which it fails are counted by the sum's own computation.
     let element_type = monoid.element_type;
-    let (none, one) = (whole_number(element_type, 0)?, whole_number(element_type, 1)?);
-    let nothing = build.number(at, none.clone(), digits)?;
-    let failure = build.number(at, one, digits)?;
+    let nothing = build.number(at, whole_number(element_type, 0)?, digits)?;
+    let failure = build.number(at, whole_number(element_type, 1)?, digits)?;
     let failures = build.op(at, Op::Select, digits, [holds, nothing, failure]);
-    let zero = scalar(&mut build.patch, id, element_type, none)?;
-    let failures = if digits.is_empty() {
-        failures
-    } else {
-        let Op::Reduce(attrs) = module.op(id) else { return None };
-        let dimensions = (0i64..).zip(digits).map(|(dim, _)| dim).collect();
-        let reduce = ReduceAttrs { dimensions, to_apply: attrs.to_apply };
-        let operands = [failures, zero];
-        build.patch.add(id, Op::Reduce(Box::new(reduce)), Shape::scalar(element_type), operands)
+    if sizes(digits).as_slice() == like.dims() {
+        return Some(failures);
+    }
+    Some(build.patch.add(id, reshape_op(), module.shape(id).clone(), [failures]))
+}
+
+/// Adds the conditional to a computation: the value in another way if no result fails, else what the original
+/// computes. `inputs` are the failures, the value and the arrays of the original.
+fn choose(
+    module: &mut Module,
+    at: Place,
+    original: &Original,
+    inputs: &[InstId],
+    pass: &str,
+) -> Result<Option<InstId>, EditError> {
+    let &[failures, value, ref leaves @ ..] = inputs else { return Ok(None) };
+    let Some(branch) = branch(module, at, failures)? else { return Ok(None) };
+    let shape = original.shape(module, at.like);
+    let arrays = leaves.iter().map(|&leaf| module.shape(leaf).clone()).collect();
+    let arrays = at.add(module, Op::Tuple, Shape::Tuple(arrays), leaves)?;
+    // XLA moves an instruction that only one branch reads into that branch, where a sum would read its array
+    // again.
+    let value = at.add(module, Op::OptimizationBarrier, shape.clone(), &[value])?;
+    let branches =
+        [identity(module, at.computation, &shape)?, original.branch(module, at.computation)?];
+    let attrs = ConditionalAttrs {
+        branch_computations: branches.into_iter().collect(),
+        ..ConditionalAttrs::default()
     };
-    let shape = Shape::scalar(ElementType::Pred);
-    let fails = build.patch.add(id, compare(Direction::Ne), shape, [failures, zero]);
+    let guard =
+        at.add(module, Op::Conditional(Box::new(attrs)), shape, &[branch, value, arrays])?;
+    let mut extras = Extras::default();
+    extras.frontend_attributes.push((GUARD.into(), pass.into()));
+    module.set_extras(guard, extras);
+    Ok(Some(guard))
+}
+
+/// Adds the number of the branch to take: 0 if no result fails, else 1.
+fn branch(module: &mut Module, at: Place, failures: InstId) -> Result<Option<InstId>, EditError> {
+    let (Op::Reduce(attrs), Some(like)) = (module.op(at.like), module.array_shape(failures)) else {
+        return Ok(None);
+    };
+    let scalar = Shape::scalar(like.element_type);
+    // The results that fail are counted by the sum's own computation.
+    let dimensions = (0i64..).take(like.rank()).collect();
+    let count = Op::Reduce(Box::new(ReduceAttrs { dimensions, to_apply: attrs.to_apply }));
+    let zero = whole_number(like.element_type, 0);
+    let zero = zero.and_then(|zero| ArrayLiteral::new(like.element_type, [], zero).ok());
+    let Some(zero) = zero else { return Ok(None) };
+    let zero = Op::Constant(Box::new(Literal::Array(zero)));
+    let zero = at.add(module, zero, scalar.clone(), &[])?;
+    let is_one = module.shape(failures) == &scalar;
+    let count = if is_one { failures } else { at.add(module, count, scalar, &[failures, zero])? };
+    let differs = Op::Compare(Box::new(CompareAttrs { direction: Direction::Ne, order: None }));
+    let fails = at.add(module, differs, Shape::scalar(ElementType::Pred), &[count, zero])?;
     // The selector is a number. If it were a truth value, XLA would compute both branches and select one
     // result, since it takes reductions to be cheap (`xla/service/conditional_simplifier.cc`).
-    Some(build.patch.add(id, Op::Convert, Shape::scalar(ElementType::S32), [fails]))
+    at.add(module, Op::Convert, Shape::scalar(ElementType::S32), &[fails]).map(Some)
+}
+
+/// Where instructions are added.
+#[derive(Clone, Copy)]
+struct Place {
+    computation: CompId,
+    position: Position,
+    /// The instruction whose metadata they get: the sum.
+    like: InstId,
+}
+
+impl Place {
+    fn add(
+        self,
+        module: &mut Module,
+        op: Op,
+        shape: Shape,
+        operands: &[InstId],
+    ) -> Result<InstId, EditError> {
+        let name = op.opcode().name();
+        self.add_named(module, name, op, shape, operands)
+    }
+
+    /// Adds an instruction whose name begins like this.
+    fn add_named(
+        self,
+        module: &mut Module,
+        name: &str,
+        op: Op,
+        shape: Shape,
+        operands: &[InstId],
+    ) -> Result<InstId, EditError> {
+        let name = module.fresh_name(name);
+        let added = module.insert(self.position, op, shape, operands, name)?;
+        module.copy_metadata(self.like, added);
+        Ok(added)
+    }
 }
 
 /// Adds the absolute values of these factors, before an instruction.
@@ -173,128 +288,22 @@ pub(super) fn absolute(
     factors.into_iter().map(absolute).collect()
 }
 
-fn scalar(patch: &mut Patch, at: InstId, element_type: ElementType, data: Data) -> Option<Value> {
-    let number = ArrayLiteral::new(element_type, [], data).ok()?;
-    let op = Op::Constant(Box::new(Literal::Array(number)));
-    Some(patch.add(at, op, Shape::scalar(element_type), []))
-}
-
-/// Adds a branch that returns its argument, of the shape of `like`.
-fn identity(module: &mut Module, caller: CompId, like: InstId) -> Result<CompId, EditError> {
+/// Adds a branch that returns its argument, of this shape.
+fn identity(module: &mut Module, caller: CompId, shape: &Shape) -> Result<CompId, EditError> {
     let name = module.fresh_computation_name("kept");
     let branch = module.add_computation_before(name, caller);
-    let shape = module.shape(like).clone();
-    let root = parameter(module, branch, shape)?;
+    let root = parameter(module, branch, 0, shape.clone())?;
     module.set_root(root)?;
     Ok(branch)
 }
 
-fn parameter(module: &mut Module, computation: CompId, shape: Shape) -> Result<InstId, EditError> {
-    let op = Op::Parameter(Box::new(ParameterAttrs { number: 0 }));
+fn parameter(
+    module: &mut Module,
+    computation: CompId,
+    number: i64,
+    shape: Shape,
+) -> Result<InstId, EditError> {
+    let op = Op::Parameter(Box::new(ParameterAttrs { number }));
     let name = module.fresh_name(Opcode::Parameter.name());
     module.insert(Position::End(computation), op, shape, &[], name)
-}
-
-/// The instructions by which the original computes a sum from arrays in memory.
-pub(super) struct Original {
-    /// The arrays.
-    pub(super) leaves: Vec<InstId>,
-    /// The instructions, operands first; the sum is the last one.
-    order: Vec<InstId>,
-}
-
-impl Original {
-    /// Finds the instructions of a sum; `None` if they are too many, or an array is moved where they
-    /// read it: a branch would have it stored first.
-    pub(super) fn of(module: &Module, sum: InstId, target: &Target) -> Option<Self> {
-        let (mut leaves, mut order) = (Vec::new(), Vec::new());
-        let mut is_there: FxHashMap<InstId, bool> = FxHashMap::default();
-        let mut next = vec![sum];
-        while let Some(&id) = next.last() {
-            let waits = is_there.insert(id, true).is_none() && (id == sum || is_copied(module, id));
-            if waits {
-                let new = |operand: &InstId| !is_there.contains_key(operand);
-                next.extend(module.operands(id).iter().copied().filter(new));
-                continue;
-            }
-            next.pop();
-            if leaves.contains(&id) || order.contains(&id) {
-                continue;
-            }
-            if id == sum || is_copied(module, id) {
-                order.push(id);
-            } else if is_stored(module, id, target) {
-                leaves.push(id);
-            } else {
-                return None;
-            }
-            let is_plain = module.extras(id).is_none() || leaves.last() == Some(&id);
-            if !is_plain || order.len() > MOST_COPIED {
-                return None;
-            }
-        }
-        Some(Self { leaves, order })
-    }
-
-    /// Adds a branch that computes the sum from a tuple of the arrays.
-    fn computation(
-        &self,
-        module: &mut Module,
-        caller: CompId,
-        sum: InstId,
-    ) -> Result<CompId, EditError> {
-        let name = module.fresh_computation_name("again");
-        let branch = module.add_computation_before(name, caller);
-        let shapes = self.leaves.iter().map(|&leaf| module.shape(leaf).clone()).collect();
-        let argument = parameter(module, branch, Shape::Tuple(shapes))?;
-        let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
-        for (index, &leaf) in (0i64..).zip(&self.leaves) {
-            let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
-            let (shape, name) =
-                (module.shape(leaf).clone(), module.fresh_name(Opcode::GetTupleElement.name()));
-            let element = module.insert(Position::End(branch), op, shape, &[argument], name)?;
-            copies.insert(leaf, element);
-        }
-        for &id in &self.order {
-            let map = |old| copies.get(&old).copied();
-            let copy = module.copy_instruction(id, Position::End(branch), map)?;
-            copies.insert(id, copy);
-        }
-        if let Some(&root) = copies.get(&sum) {
-            module.set_root(root)?;
-        }
-        Ok(branch)
-    }
-}
-
-/// Checks whether a branch computes a value again.
-fn is_copied(module: &Module, id: InstId) -> bool {
-    let opcode = module.opcode(id);
-    opcode.is_elementwise()
-        || matches!(
-            opcode,
-            Opcode::Broadcast | Opcode::Iota | Opcode::Constant | Opcode::Reshape | Opcode::Bitcast
-        )
-}
-
-/// Checks whether a value lies in memory anyway, so that a branch can read it at no cost.
-///
-/// The kernels of convolutions and products also compute sums of their results, for which a guard would read the
-/// results again. This does not hold for convolutions with space in their batch: they get a barrier. The state of a loop is made by the iteration before, where a compiler computes its
-/// sum for the mean, too: a guard would save nothing.
-fn is_stored(module: &Module, id: InstId, target: &Target) -> bool {
-    match module.opcode(id) {
-        Opcode::GetTupleElement => {
-            let of = module.operands(id).first();
-            let is_state = |&of: &InstId| module.opcode(of) == Opcode::Parameter;
-            module.instruction(id).parent() == module.entry() || !of.is_some_and(is_state)
-        }
-        Opcode::Parameter
-        | Opcode::Reduce
-        | Opcode::AllReduce
-        | Opcode::OptimizationBarrier
-        | Opcode::Conditional => true,
-        Opcode::Convolution => moves_space(module, id, target),
-        _ => false,
-    }
 }

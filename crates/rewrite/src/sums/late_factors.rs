@@ -27,12 +27,11 @@ mod terms;
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, Data, EditError, ElementType, InstId, Module, Op, Opcode, Value};
-use tilewright_target::Target;
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factor::{Form, Sum};
 use super::factored_sums::sums;
-use super::guard::{self, Guarded, Original};
+use super::guard::{self, Guarded, Guards};
 use super::product::{Factor, Law, Product};
 use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::whole_number::whole_number;
@@ -71,14 +70,14 @@ impl Pass for LateFactors {
         if is_guarded && !guard::are_made(cx) {
             return Ok(0);
         }
-        let (mut found, target) = (Vec::new(), cx.target);
+        let mut found = Vec::new();
         for &computation in module.computations() {
             found.extend(split(module, computation, &cx.model()));
         }
-        if is_guarded {
-            let agrees = guard::agreed(module);
-            let can_be = |sum| agrees(sum) && Original::of(module, sum, target).is_some();
-            found.retain(|split| can_be(split.sum.id));
+        let sums = found.iter().map(|split| split.sum.id);
+        let guards = is_guarded.then(|| Guards::of(module, cx.target, sums));
+        if let Some(guards) = &guards {
+            found.retain(|split| guards.original(module, split.sum.id).is_some());
         }
         if found.is_empty() {
             return Ok(0);
@@ -89,7 +88,7 @@ impl Pass for LateFactors {
         for splits in found.chunks(together) {
             let mut now = replaced.clone();
             let made = scales.attempt(self, module, cx, |module| {
-                rewrite(module, splits, is_guarded.then_some(target), &mut now)
+                rewrite(module, splits, guards.as_ref(), &mut now)
             })?;
             if let Some(made) = made {
                 (changes, replaced) = (changes + made, now);
@@ -291,18 +290,19 @@ fn plain(module: &mut Module, split: &Split) -> Result<Option<Replaced>, EditErr
 fn guarded(
     module: &mut Module,
     split: &Split,
-    original: &Original,
+    guards: &Guards<'_>,
 ) -> Result<Option<Replaced>, EditError> {
-    let Some(first) = split.terms.first() else { return Ok(None) };
+    let original = guards.original(module, split.sum.id);
+    let Some((original, first)) = original.zip(split.terms.first()) else { return Ok(None) };
     let lead = guard::absolute(module, split.sum.id, first.form.core.factors.iter().cloned())?;
-    guard::guard(module, &split.sum, original, NAME, |build, at| split.guarded(build, at, &lead))
+    guards.guard(module, &split.sum, &original, NAME, |build, at| split.guarded(build, at, &lead))
 }
 
 /// Rewrites these sums; returns their number.
 fn rewrite(
     module: &mut Module,
     splits: &[Split],
-    target: Option<&Target>,
+    guards: Option<&Guards<'_>>,
     replaced: &mut Replaced,
 ) -> Result<Option<Edited<usize>>, EditError> {
     let mut made: Vec<&Split> = Vec::new();
@@ -311,19 +311,16 @@ fn rewrite(
             continue;
         }
         let followed = split.followed(replaced);
-        let now = match target {
+        let now = match guards {
             None => plain(module, &followed)?,
-            Some(target) => match Original::of(module, split.sum.id, target) {
-                Some(original) => guarded(module, &followed, &original)?,
-                None => None,
-            },
+            Some(guards) => guarded(module, &followed, guards)?,
         };
         if let Some(now) = now {
             replaced.extend(now);
             made.push(split);
         }
     }
-    Ok(words(module, &made, target.is_some()).map(|words| (words, made.len())))
+    Ok(words(module, &made, guards.is_some()).map(|words| (words, made.len())))
 }
 
 /// Returns the text of a note: the sums that are split.

@@ -30,10 +30,10 @@ mod sample;
 mod shift;
 
 use tilewright_ir::{EditError, InstId, Module, Op, Value};
-use tilewright_target::Target;
 
 use super::build::{At, Build, Placed, Replaced, replaced_by};
 use super::factored_sums::pulled_out;
+use super::guard::Guards;
 use super::product::Factor;
 use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::sharding::{DeviceMesh, Flow};
@@ -79,12 +79,13 @@ impl Pass for ShiftedMoments {
             let flow = Flow::of(module, &mesh);
             found.retain_mut(|group| divide(group, &flow).is_some());
         }
-        if is_guarded {
-            let agrees = super::guard::agreed(module);
+        let guards = is_guarded.then(|| {
+            let moments = found.iter().flat_map(|group| &group.moments);
+            Guards::of(module, target, moments.map(|moment| moment.sum.id))
+        });
+        if let Some(guards) = &guards {
             for group in &mut found {
-                group.moments.retain(|moment| {
-                    agrees(moment.sum.id) && guard::has_guard(module, moment, target)
-                });
+                group.moments.retain(|moment| guard::has_guard(module, moment, guards));
             }
             found.retain(|group| !group.moments.is_empty());
         }
@@ -98,15 +99,14 @@ impl Pass for ShiftedMoments {
             for group in groups.iter_mut() {
                 group.follow(&replaced);
             }
-            let way = if is_guarded {
-                Way::Guarded
-            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales, target)? {
+            let way = if let Some(guards) = &guards {
+                Way::Guarded(guards)
+            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales)? {
                 Way::Pulling
             } else {
                 Way::Plain
             };
-            let made =
-                scales.attempt(self, module, cx, |module| rewrite(module, groups, way, target))?;
+            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, way))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -118,14 +118,14 @@ impl Pass for ShiftedMoments {
 }
 
 /// The way in which sums are written about a shift.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+#[derive(Clone, Copy)]
+enum Way<'a> {
     /// Whatever the data.
     Plain,
     /// The same, and factors are pulled out of the sums of the same arrays.
     Pulling,
     /// Where a test holds when the program runs.
-    Guarded,
+    Guarded(&'a Guards<'a>),
 }
 
 /// Says which dims of a group's array devices have parts of; `None` if that is not known.
@@ -142,12 +142,10 @@ fn pulls(
     module: &mut Module,
     groups: &[Group],
     scales: &mut Scales<'_>,
-    target: &Target,
 ) -> Result<bool, EditError> {
     let mut pays = |way| {
         // The trial is rolled back, and with it what its groups would follow.
-        let edit =
-            |module: &mut Module| rewrite(module, &mut groups.to_vec(), way, target).map(|_| ());
+        let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), way).map(|_| ());
         scales.cycles_after(module, edit).map(|cycles| scales.would_pay(cycles))
     };
     Ok(!pays(Way::Plain)? && pays(Way::Pulling)?)
@@ -157,15 +155,14 @@ fn pulls(
 fn rewrite(
     module: &mut Module,
     groups: &mut [Group],
-    way: Way,
-    target: &Target,
+    way: Way<'_>,
 ) -> Result<Option<Edited<(usize, Replaced)>>, EditError> {
     let mut now = Replaced::default();
     let mut moved: Vec<&Group> = Vec::new();
     for group in groups {
         group.follow(&now);
         let is_moved = match way {
-            Way::Guarded => guard::guarded(module, group, target, &mut now)?,
+            Way::Guarded(guards) => guard::guarded(module, group, guards, &mut now)?,
             Way::Plain | Way::Pulling => move_centre(module, group, &mut now)?,
         };
         if is_moved {
@@ -175,10 +172,10 @@ fn rewrite(
     let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
     let Some(sum) = sum else { return Ok(None) };
     let mut what = words(module, &moved);
-    if way == Way::Pulling && pull_out(module, &moved, &mut now)? {
+    if matches!(way, Way::Pulling) && pull_out(module, &moved, &mut now)? {
         what.push_str(", with factors pulled out of sums of the same arrays");
     }
-    if way == Way::Guarded {
+    if matches!(way, Way::Guarded(_)) {
         what.push_str(super::guard::WHERE);
     }
     let words = Words { place: Place::of(module, sum), what };

@@ -5,11 +5,12 @@
 //! devices again.
 
 use smallvec::SmallVec;
+use tilewright_ir::ops::control::Crossing;
 use tilewright_ir::{ArrayShape, Shape};
 
 use super::{identity, opaque};
 use crate::devices::Device;
-use crate::devices::shards::{Meshes, Shards, Way};
+use crate::devices::shards::{Meshes, Shards};
 use crate::error::{Fault, Outcome};
 use crate::eval::shaping::join;
 use crate::eval::{Cx, tuple, unsupported};
@@ -18,26 +19,26 @@ use crate::value::{Array, Value};
 
 /// Returns a device's part of whole arrays.
 pub(super) fn to_shard(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
-    between(cx, Way::ToShard)
+    between(cx, Crossing::ToShards)
 }
 
 /// Whole arrays of the parts of all devices.
 pub(super) fn to_whole(cx: &mut Cx<'_, '_>) -> Outcome<Value> {
-    between(cx, Way::ToWhole)
+    between(cx, Crossing::ToWholes)
 }
 
 /// Returns the operands on a single partition, if they have the results' shapes. A partitioner
 /// decides the meaning of a call without a sharding: if the caller wants that, the result is
 /// made up with the right shape.
-fn between(cx: &mut Cx<'_, '_>, way: Way) -> Outcome<Value> {
+fn between(cx: &mut Cx<'_, '_>, way: Crossing) -> Outcome<Value> {
     let partitions = cx.evaluator.device.all.partitions;
     let module = cx.evaluator.module;
     let meshes = cx.evaluator.meshes.get_or_insert_with(|| Meshes::of(module));
     let known = if partitions > 1 { meshes.of_call(module, cx.id) } else { None };
     let known = known.filter(|all| all.iter().all(|shards| shards.partitions() == partitions));
     match (known, way) {
-        (Some(all), Way::ToShard) => each(cx, &all, part_of_whole),
-        (Some(all), Way::ToWhole) => of_all_parts(cx, &all),
+        (Some(all), Crossing::ToShards) => each(cx, &all, part_of_whole),
+        (Some(all), Crossing::ToWholes) => of_all_parts(cx, &all),
         (None, _) if cx.evaluator.invents => opaque::between_shards(cx),
         (None, _) => identity::same_value(cx).map_err(|_| {
             unsupported(format!(

@@ -6,17 +6,14 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::Extras;
-use tilewright_ir::ops::control::CustomCallAttrs;
+use tilewright_ir::ops::control::{Crossing, CustomCallAttrs};
 use tilewright_ir::{CompId, Module, Op};
 
-use super::mesh::{DeviceMesh, Stated};
+use super::mesh::{DeviceMesh, MANUAL_AXES, Stated};
 use super::spread::{Axes, Spread};
 
 const IN_SHARDINGS: &str = "xla.sdy.in_shardings";
 const OUT_SHARDINGS: &str = "xla.sdy.out_shardings";
-
-const TO_PARTS: &str = "xla.sdy.GlobalToLocalShape";
-const TO_WHOLE: &str = "xla.sdy.LocalToGlobalShape";
 
 /// Finds the computations whose arrays are the parts that devices have along manual axes: those that are called
 /// between the two custom calls. Returns each with the number of devices along these axes.
@@ -26,8 +23,8 @@ pub fn manual_bodies(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u6
         let (Op::CustomCall(attrs), Some(extras)) = (module.op(id), module.extras(id)) else {
             continue;
         };
-        let axes = mesh.manual_axes(extras).filter(|_| &*attrs.custom_call_target == TO_WHOLE);
-        let Some(axes) = axes else { continue };
+        let leaves = attrs.crossing() == Some(Crossing::ToWholes);
+        let Some(axes) = mesh.manual_axes(extras).filter(|_| leaves) else { continue };
         for &result in module.operands(id) {
             let call = match (module.op(result), module.operands(result)) {
                 (Op::GetTupleElement(_), &[call]) => call,
@@ -41,11 +38,59 @@ pub fn manual_bodies(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u6
     bodies
 }
 
-/// The direction of a custom call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    ToParts,
-    ToWhole,
+/// Returns the computations whose arrays are parts, as [`manual_bodies`] does, with those that they call.
+pub fn within_manual(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u64> {
+    let mut within = manual_bodies(module, mesh);
+    // Computations stand before their callers.
+    for &computation in module.computations().iter().rev() {
+        let Some(&devices) = within.get(&computation) else { continue };
+        for id in module.instructions(computation) {
+            module.op(id).for_each_computation(&mut |callee| {
+                within.entry(callee).or_insert(devices);
+            });
+        }
+    }
+    within
+}
+
+/// The instructions that call a manual computation along all axes.
+#[derive(Clone, Debug)]
+pub struct ManualCalls {
+    /// The beginning of the name of the computation that is called.
+    pub body: &'static str,
+    /// The custom call that takes whole arrays to a tuple of parts.
+    pub to_parts: (Op, Extras),
+    /// The extras of the call, by which XLA inlines it only when it has read the custom calls.
+    pub call: Extras,
+    /// The custom call that takes the parts of results to whole arrays.
+    pub to_whole: (Op, Extras),
+}
+
+impl DeviceMesh {
+    /// Returns the calls for arguments and results of these spreads; `None` if the mesh has no names.
+    pub fn manual_calls(&self, arguments: &[&Spread], results: &[&Spread]) -> Option<ManualCalls> {
+        let axes = self.axis_names()?;
+        let crossing = |target: &str, key: &str, spreads: &[&Spread]| {
+            let attrs = CustomCallAttrs {
+                custom_call_target: target.into(),
+                custom_call_has_side_effect: true,
+                ..CustomCallAttrs::default()
+            };
+            let mut extras = Extras::default();
+            let axes = format!("#sdy<manual_axes{{{axes}}}>").into_boxed_str();
+            let spreads = self.per_value(spreads)?.into_boxed_str();
+            extras.frontend_attributes = vec![(MANUAL_AXES.into(), axes), (key.into(), spreads)];
+            Some((Op::CustomCall(Box::new(attrs)), extras))
+        };
+        let mut call = Extras::default();
+        call.frontend_attributes = vec![("inlineable".into(), "xla_late".into())];
+        Some(ManualCalls {
+            body: "xla.sdy.manual_computation_body",
+            to_parts: crossing(CustomCallAttrs::TO_SHARDS, IN_SHARDINGS, arguments)?,
+            call,
+            to_whole: crossing(CustomCallAttrs::TO_WHOLES, OUT_SHARDINGS, results)?,
+        })
+    }
 }
 
 /// Returns how the results of a custom call lie over devices, given that of its operands: `None` for
@@ -56,16 +101,16 @@ pub(super) fn crossed<'a>(
     extras: &Extras,
     operands: impl Iterator<Item = Option<&'a Spread>>,
 ) -> Option<Vec<Option<Spread>>> {
-    let (way, key) = match &*attrs.custom_call_target {
-        TO_PARTS => (Way::ToParts, IN_SHARDINGS),
-        TO_WHOLE => (Way::ToWhole, OUT_SHARDINGS),
-        _ => return None,
+    let way = attrs.crossing()?;
+    let key = match way {
+        Crossing::ToShards => IN_SHARDINGS,
+        Crossing::ToWholes => OUT_SHARDINGS,
     };
     let stated = mesh.stated_per_value(extras, key)?;
     let manual = mesh.manual_axes(extras)?;
     let result = |(stated, from): (Option<Stated>, Option<&Spread>)| match way {
-        Way::ToParts => parts(&stated?, from, &manual),
-        Way::ToWhole => whole(&stated?, from, &manual),
+        Crossing::ToShards => parts(&stated?, from, &manual),
+        Crossing::ToWholes => whole(&stated?, from, &manual),
     };
     Some(stated.into_iter().zip(operands).map(result).collect())
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::devices::{AxisRef, IotaDevices, Mesh, MeshDevices, ReplicaGroups, SubAxis};
 use tilewright_ir::metadata::{Extras, value_of};
 use tilewright_ir::sharding::{NamedSharding, Placement, Sharding, Subgroup, TileDevices, Tiling};
-use tilewright_ir::{CompId, Module, Opcode, sdy};
+use tilewright_ir::{CompId, Dims, Module, Opcode, sdy};
 
 use super::spread::{Axes, Spread};
 use super::tiles;
@@ -12,7 +12,7 @@ use crate::analysis::index_range::IndexRange;
 
 const MESHES: &str = "xla.sdy.meshes";
 const SHARDING: &str = "xla.sdy.sharding";
-const MANUAL_AXES: &str = "xla.sdy.manual_axes";
+pub(super) const MANUAL_AXES: &str = "xla.sdy.manual_axes";
 
 /// The most axes of a mesh.
 const MOST_AXES: usize = 16;
@@ -193,11 +193,43 @@ impl DeviceMesh {
     pub fn constraint(&self, spread: &Spread) -> Extras {
         let mut extras = Extras::default();
         extras.sharding = Some(Box::new(Sharding::Leaf(self.placement(spread).into())));
-        if let Words::Shardy(named, parts) = &self.words {
-            let text = text(named, parts, spread).into_boxed_str();
-            extras.frontend_attributes = vec![(SHARDING.into(), text)];
+        if let Some(text) = self.per_value(&[spread]) {
+            extras.frontend_attributes = vec![(SHARDING.into(), text.into_boxed_str())];
         }
         extras
+    }
+
+    /// Checks whether the axes have names, as they have in Shardy.
+    pub fn is_named(&self) -> bool {
+        matches!(self.words, Words::Shardy(..))
+    }
+
+    /// Returns the names of all axes in Shardy's words; `None` if they have none.
+    pub(super) fn axis_names(&self) -> Option<String> {
+        let Words::Shardy(named, _) = &self.words else { return None };
+        let names = named.first()?.1.axes.iter().map(|axis| format!("\"{}\"", axis.name));
+        Some(names.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns spreads in Shardy's words, as a custom call has them; `None` if the axes have no names.
+    pub(super) fn per_value(&self, spreads: &[&Spread]) -> Option<String> {
+        let Words::Shardy(named, parts) = &self.words else { return None };
+        let (name, mesh) = named.first()?;
+        let sharding = |spread: &&Spread| {
+            let dims: Vec<String> = spread.iter().map(|axes| dim_text(mesh, parts, axes)).collect();
+            format!("<@{name}, [{}]>", dims.join(", "))
+        };
+        let shardings: Vec<String> = spreads.iter().map(sharding).collect();
+        Some(format!("#sdy.sharding_per_value<[{}]>", shardings.join(", ")))
+    }
+
+    /// Returns the dims of the part of an array that each device has; `None` if the parts are not equal.
+    pub fn part_of(&self, dims: &[i64], spread: &Spread) -> Option<Dims> {
+        let part = |(&dim, axes): (&i64, &Axes)| {
+            let parts = self.parts(axes);
+            (dim.checked_rem(parts)? == 0).then(|| dim / parts)
+        };
+        (dims.len() == spread.iter().len()).then(|| dims.iter().zip(spread).map(part).collect())?
     }
 
     /// Returns the devices in the order of these axes, which are all axes, in the form that XLA
@@ -296,13 +328,6 @@ fn short_axes(axes: &[AxisRef], parts: &[(usize, SubAxis)]) -> Option<Axes> {
         end.is_none_or(|end| end == next).then_some(())?;
     }
     Some(short)
-}
-
-/// Returns a spread in Shardy's words, as a custom call has it.
-fn text(named: &sdy::Meshes, parts: &[(usize, SubAxis)], spread: &Spread) -> String {
-    let Some((name, mesh)) = named.first() else { return String::new() };
-    let dims: Vec<String> = spread.iter().map(|axes| dim_text(mesh, parts, axes)).collect();
-    format!("#sdy.sharding_per_value<[<@{name}, [{}]>]>", dims.join(", "))
 }
 
 /// Returns the axes of one dim in Shardy's words: `{"x", "y":(2)2}`. Short axes that follow each

@@ -19,24 +19,14 @@ mod mesh;
 mod spread;
 mod tiles;
 
-use rustc_hash::FxHashSet;
-use tilewright_ir::{InstId, Module};
+use tilewright_ir::Module;
 
 pub use constraint::stands_alone;
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;
-pub use manual::manual_bodies;
+pub use manual::{ManualCalls, manual_bodies, within_manual};
 pub use mesh::DeviceMesh;
 pub use spread::{Axes, Spread};
-
-/// Returns the values that every device has; `None` if no devices have parts of values, or nobody knows of which.
-pub fn whole_values(module: &Module) -> Option<FxHashSet<InstId>> {
-    let mesh = DeviceMesh::of(module)?;
-    let flow = Flow::of(module, &mesh);
-    let is_whole = |id: &InstId| flow.spread(*id).is_some_and(Spread::is_whole);
-    let computations = module.computations().iter();
-    Some(computations.flat_map(|&of| module.instructions(of)).filter(is_whole).collect())
-}
 
 /// Checks whether a module runs on several devices, each with a part of the arrays.
 pub fn is_partitioned(module: &Module) -> bool {

@@ -17,14 +17,13 @@
 //! that of the array.
 
 use tilewright_ir::{EditError, Module, Op, Opcode, Use};
-use tilewright_target::Target;
 
 use super::moments::{Group, Moment};
 use super::shift::{self, Shift};
 use super::{Sums, offset, recentred, sums_about};
 use crate::backend::add_barrier;
 use crate::sums::build::{Placed, Replaced};
-use crate::sums::guard::{self, Guarded, Original};
+use crate::sums::guard::{self, Guarded, Guards, Original};
 use crate::sums::product::Factor;
 use crate::sums::sign::is_not_negative;
 
@@ -33,42 +32,44 @@ use crate::sums::sign::is_not_negative;
 const LEAST_SAMPLED: i64 = 128;
 
 /// Checks whether a test bounds the error of a moment, and its original can be computed in a branch.
-pub(super) fn has_guard(module: &Module, moment: &Moment, target: &Target) -> bool {
+pub(super) fn has_guard(module: &Module, moment: &Moment, guards: &Guards<'_>) -> bool {
     let is_tested = match moment.power {
         1 => true,
         2 => moment.others.iter().all(|weight| is_not_negative(module, weight.value)),
         _ => false,
     };
-    is_tested && Original::of(module, moment.sum.id, target).is_some()
+    is_tested && guards.original(module, moment.sum.id).is_some()
 }
 
 /// Guards the moments of a group, all of which [can be](has_guard); returns whether it did.
 pub(super) fn guarded(
     module: &mut Module,
     group: &mut Group,
-    target: &Target,
+    guards: &Guards<'_>,
     replaced: &mut Replaced,
 ) -> Result<bool, EditError> {
-    let Some(unbarred) = originals(module, group, target) else { return Ok(false) };
+    let Some(unbarred) = originals(module, group, guards) else { return Ok(false) };
     let barred = end_space_to_batch(module, &unbarred)?;
     group.follow(&barred);
     replaced.extend(barred);
-    let Some(originals) = originals(module, group, target) else { return Ok(false) };
+    let Some(originals) = originals(module, group, guards) else { return Ok(false) };
     let Some(first) = group.moments.first() else { return Ok(false) };
     let Some(shift) = shift::add(module, group, &first.sum, LEAST_SAMPLED)? else {
         return Ok(false);
     };
     for (moment, original) in group.moments.iter().zip(&originals) {
-        let Some(now) = guard(module, moment, group, &shift, original)? else { return Ok(false) };
+        let Some(now) = guard(module, moment, group, &shift, (guards, original))? else {
+            return Ok(false);
+        };
         replaced.extend(now);
     }
     Ok(true)
 }
 
 /// Finds the originals of the moments of a group.
-fn originals(module: &Module, group: &Group, target: &Target) -> Option<Vec<Original>> {
+fn originals(module: &Module, group: &Group, guards: &Guards<'_>) -> Option<Vec<Original>> {
     let original = |moment: &Moment| {
-        module.is_live(moment.sum.id).then(|| Original::of(module, moment.sum.id, target))?
+        module.is_live(moment.sum.id).then(|| guards.original(module, moment.sum.id))?
     };
     group.moments.iter().map(original).collect()
 }
@@ -92,7 +93,7 @@ fn guard(
     moment: &Moment,
     group: &Group,
     shift: &Shift,
-    original: &Original,
+    (guards, original): (&Guards<'_>, &Original),
 ) -> Result<Option<Replaced>, EditError> {
     let absolute = match moment.power {
         1 => {
@@ -103,7 +104,7 @@ fn guard(
         _ => Vec::new(),
     };
     let centres = [&group.c, &shift.shift];
-    guard::guard(module, &moment.sum, original, "shifted-moments", |build, at| {
+    guards.guard(module, &moment.sum, original, "shifted-moments", |build, at| {
         let sums = sums_about(build, at, moment, group, shift)?;
         let value = recentred(build, at, moment, centres, &sums)?;
         let Sums { values, digits } = sums;
