@@ -92,6 +92,20 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 OF_CHLO = {"top-k", "random", "special functions"}
 
 
+def test_rows_of_a_batch_are_selected() -> None:
+    """XLA makes the numbers of the batch an array; HLO has them as dims since."""
+    text = """module {
+      func.func @main(%b: tensor<3x4x6xf32>, %i: tensor<3x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x2x6xf32>) {
+        %0 = "stablehlo.torch_index_select"(%b, %i) {dim = 2 : i64, batch_dims = 1 : i64}
+          : (tensor<3x4x6xf32>, tensor<3x2xi32>) -> tensor<3x4x2xf32>
+        %1 = "stablehlo.torch_index_select"(%b, %i) {dim = 1 : i64, batch_dims = 1 : i64}
+          : (tensor<3x4x6xf32>, tensor<3x2xi32>) -> tensor<3x2x6xf32>
+        return %0, %1 : tensor<3x4x2xf32>, tensor<3x2x6xf32>
+      }
+    }"""
+    assert_equal(tw.Module.from_text(jaxlibs(text)), tw.Module.from_text(text))
+
+
 @functools.cache
 def lowered(name: str) -> jax.stages.Lowered:
     """A program as JAX lowers it."""

@@ -55,4 +55,5 @@ pub use error::ProtoError;
 pub use form::looks_like_proto;
 pub use loss::{lost_in_proto, lost_in_text};
 pub use profile::{ProfiledModule, looks_like_profile, modules_of_profile};
+pub use sharding::decode_sharding;
 pub use text::{TextProtoError, encode_text_proto, looks_like_text_proto};

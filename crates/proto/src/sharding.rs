@@ -25,6 +25,16 @@ const UNREDUCED: i32 = 6;
 const AS: i32 = 0;
 const LIKE: i32 = 1;
 
+/// Reads a serialised `xla.OpSharding`, as the attribute `mhlo.sharding` had it until 2023.
+///
+/// # Errors
+/// Returns an error if the bytes are no such message, or the sharding is none.
+pub fn decode_sharding(bytes: &[u8]) -> Result<Sharding, ProtoError> {
+    use prost::Message as _;
+    let proto = OpSharding::decode(bytes).map_err(|error| ProtoError::new(error.to_string()))?;
+    decode(&proto, &[])
+}
+
 pub(crate) fn decode(proto: &OpSharding, payloads: &Payloads<'_>) -> Result<Sharding, ProtoError> {
     if proto.r#type == TUPLE {
         let leaves =

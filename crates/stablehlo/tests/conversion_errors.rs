@@ -17,10 +17,52 @@ fn error(body: &str) -> (ImportErrorKind, String) {
 
 #[test]
 fn ops_that_hlo_does_not_have_are_named() {
-    let op = r#"%r = "other.op"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
-    let (kind, message) = error(op);
-    assert_eq!(kind, ImportErrorKind::Unsupported);
-    assert_eq!(message, "`other.op` has no equivalent in HLO here; legalize it to StableHLO first");
+    let of = |name: &str| {
+        let (kind, message) =
+            error(&format!(r#"%r = "{name}"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#));
+        assert_eq!(kind, ImportErrorKind::Unsupported);
+        message.strip_prefix(&format!("`{name}` ")).unwrap().to_owned()
+    };
+    let other = "is of a dialect that XLA does not convert; lower it to StableHLO first";
+    assert_eq!(of("other.op"), other);
+    assert_eq!(of("stablehlo.other"), "is not read here yet; write it by other ops");
+    assert_eq!(of("mhlo.other"), "is not read here yet; write it by other ops");
+    assert!(of("chlo.other").ends_with("(`stablehlo-opt --chlo-legalize-to-stablehlo`)"));
+    let quantised = of("stablehlo.uniform_dequantize");
+    assert!(quantised.ends_with("(`stablehlo-opt --stablehlo-legalize-quant-to-math`)"));
+}
+
+/// Each condition of the products that `einsum` writes, and each part of what a transfer or a sharding needs.
+#[test]
+fn older_forms_are_checked() {
+    let einsum = |config: &str| {
+        let op = r#"%r = "stablehlo.einsum"(%a, %a)"#;
+        error(&format!("{op} {{einsum_config = \"{config}\"}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>")).1
+    };
+    for config in ["ii,i->i", "i,j->i", "i->i", "i,i", "...,i->i"] {
+        let message = einsum(config);
+        assert!(
+            message.contains("`einsum_config`") || message.contains("dot"),
+            "{config}: {message}"
+        );
+    }
+    let send = r#"%t = stablehlo.create_token : !stablehlo.token
+%s = "stablehlo.send"(%a, %t) : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+%r = stablehlo.abs %a : tensor<4xf32>"#;
+    assert_eq!(error(send).1, "`stablehlo.send` lacks its attribute `channel_handle`");
+    let recv = r#"%r = "stablehlo.recv"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(error(recv).1, "`stablehlo.recv` lacks its attribute `channel_handle`");
+    let ragged = r#"%r = "chlo.ragged_dot"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"#;
+    let lacks = "`chlo.ragged_dot` lacks its attribute `ragged_dot_dimension_numbers`";
+    assert_eq!(error(ragged).1, lacks);
+    let sharding = r#"%r = stablehlo.abs %a {mhlo.sharding = "\FF"} : tensor<4xf32>"#;
+    let message = error(sharding).1;
+    assert!(
+        message.starts_with("`stablehlo.abs` has no sharding of HLO in `mhlo.sharding`"),
+        "{message}"
+    );
+    let sharding = r#"%r = stablehlo.abs %a {mhlo.sharding = 3 : i32} : tensor<4xf32>"#;
+    assert_eq!(error(sharding).1, "`stablehlo.abs` takes a text as `mhlo.sharding`");
 }
 
 #[test]

@@ -485,8 +485,9 @@ fn transfer_of(data: Shape) -> Shape {
 
 /// Returns the data in the result of a transfer while it runs.
 fn transferred(state: &Shape) -> Option<&Shape> {
+    let is_number = |shape: &Shape| shape.without_layout() == scalar(ElementType::U32);
     match state.as_tuple() {
-        Some([data, number, Shape::Token]) if *number == scalar(ElementType::U32) => Some(data),
+        Some([data, number, Shape::Token]) if is_number(number) => Some(data),
         _ => None,
     }
 }

@@ -15,6 +15,7 @@ mod forms;
 mod locations;
 mod loss;
 mod special;
+mod transfer;
 mod types;
 mod value;
 

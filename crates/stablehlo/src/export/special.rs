@@ -8,7 +8,7 @@ use super::body::{Body, Convert, Special};
 use super::error::Export;
 use super::forms::text;
 use super::value::Yield;
-use super::{bitcast, types};
+use super::{bitcast, transfer, types};
 use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Type};
 
 const SPECIAL: &[Special] = &[
@@ -24,8 +24,12 @@ const SPECIAL: &[Special] = &[
     (Opcode::Outfeed, outfeed),
     (Opcode::Map, map),
     (Opcode::RaggedDot, ragged_dot),
+    (Opcode::Recv, transfer::start),
+    (Opcode::RecvDone, transfer::recv),
     (Opcode::Rng, rng),
     (Opcode::Scan, scan),
+    (Opcode::Send, transfer::start),
+    (Opcode::SendDone, transfer::send),
     (Opcode::TopK, top_k),
     (Opcode::AfterAll, after_all),
     (Opcode::Bitcast, bitcast::bitcast),

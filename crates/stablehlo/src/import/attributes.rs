@@ -146,7 +146,11 @@ pub(super) fn table(operation: &Operation, name: &str) -> Import<Option<Vec<Vec<
 fn rows(attribute: &Attribute) -> Option<Vec<Vec<i64>>> {
     let Attribute::Dense(dense) = attribute else { return None };
     let Type::Tensor(tensor) = &*dense.ty else { return None };
-    let &[Some(_), Some(width)] = tensor.dims.as_slice() else { return None };
+    let width = match *tensor.dims.as_slice() {
+        [Some(0)] => 0,
+        [Some(_), Some(width)] => width,
+        _ => return None,
+    };
     let width = usize::try_from(width).ok()?;
     if width == 0 {
         return Some(Vec::new());

@@ -99,7 +99,7 @@ impl<'i, 'p> Body<'i, 'p> {
             "func.return" | "stablehlo.return" | "mhlo.return" | "sdy.return" => {
                 return self.returned(operation, returns).map(Some);
             }
-            "stablehlo.constant" | "mhlo.constant" => {}
+            "stablehlo.constant" => {}
             _ => {
                 let location = operation.location.as_deref();
                 self.scope.metadata = location.and_then(|l| self.importer.frames.metadata(l));

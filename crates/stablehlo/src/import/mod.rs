@@ -12,6 +12,7 @@ mod calls;
 mod captures;
 mod control;
 mod custom_call;
+mod einsum;
 mod error;
 mod extensions;
 pub(crate) mod forms;
@@ -25,6 +26,7 @@ mod shardings;
 mod shardy;
 mod simplify;
 mod special;
+mod transfer;
 mod types;
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::{Op, Opcode, Shape};
 
 use super::body::Body;
 use super::error::{Import, ImportError};
-use super::{calls, control, custom_call, forms, special};
+use super::{calls, control, custom_call, einsum, forms, functions, special, transfer};
 use crate::mlir::Operation;
 use crate::rows::{ROWS, Row};
 
@@ -19,33 +20,33 @@ type Convert = for<'p> fn(&mut Body<'_, 'p>, &'p Operation) -> Import<()>;
 const SPECIAL: &[(&str, Convert)] = &[
     ("func.call", calls::call),
     ("stablehlo.composite", calls::composite),
-    ("mhlo.composite", calls::composite),
     ("stablehlo.case", control::case),
     ("stablehlo.if", control::if_else),
     ("stablehlo.while", control::while_loop),
     ("stablehlo.constant", special::constant),
-    ("mhlo.constant", special::constant),
     ("stablehlo.custom_call", custom_call::custom_call),
-    ("mhlo.custom_call", custom_call::custom_call),
     ("stablehlo.all_reduce", special::all_reduce),
     ("stablehlo.all_to_all", special::all_to_all),
-    ("mhlo.all_to_all", special::all_to_all),
     ("stablehlo.broadcast_in_dim", special::broadcast_in_dim),
     ("stablehlo.clamp", special::ternary),
     ("stablehlo.convert", special::convert),
     ("stablehlo.dot", special::dot),
+    ("stablehlo.einsum", einsum::einsum),
     ("stablehlo.dynamic_reshape", special::dynamic_reshape),
     ("stablehlo.infeed", special::infeed),
     ("stablehlo.optimization_barrier", special::optimization_barrier),
     ("stablehlo.outfeed", special::outfeed),
+    ("stablehlo.recv", transfer::recv),
     ("stablehlo.rng", special::rng),
     ("stablehlo.select", special::ternary),
+    ("stablehlo.send", transfer::send),
     ("mhlo.bitcast", special::bitcast),
     ("mhlo.domain", special::domain),
     ("mhlo.fusion", special::fusion),
     ("mhlo.ragged_dot", special::ragged_dot),
     ("chlo.ragged_dot", special::ragged_dot),
     ("mhlo.scan", special::scan),
+    ("chlo.scan", special::scan),
     ("sdy.mesh", special::nothing),
 ];
 
@@ -66,6 +67,11 @@ fn rule(name: &str) -> Option<Rule> {
     rules.get(name).copied()
 }
 
+/// Checks whether StableHLO has an op of this name that is read here.
+pub(super) fn is_op(name: &str) -> bool {
+    rule(name).is_some() || DYNAMIC.contains(&name) || functions::has(name)
+}
+
 /// Operations that HLO has for constant sizes only, or for known dims.
 const DYNAMIC: &[&str] = &[
     "stablehlo.compute_reshape_shape",
@@ -82,7 +88,16 @@ fn why_not(name: &str) -> &'static str {
     if DYNAMIC.contains(&name) {
         return UNKNOWN_DIMS;
     }
-    "has no equivalent in HLO here; legalize it to StableHLO first"
+    match name.split_once('.') {
+        Some(("stablehlo", op)) if op.starts_with("uniform_") => {
+            "is quantised; make it one of floats first (`stablehlo-opt --stablehlo-legalize-quant-to-math`)"
+        }
+        Some(("stablehlo" | "mhlo" | "sdy", _)) => "is not read here yet; write it by other ops",
+        Some(("chlo", _)) => {
+            "is not read here, or not of these types; legalize it first (`stablehlo-opt --chlo-legalize-to-stablehlo`)"
+        }
+        _ => "is of a dialect that XLA does not convert; lower it to StableHLO first",
+    }
 }
 
 /// Why an operation on dims without bounds is no instruction.
@@ -158,11 +173,15 @@ impl<'p> Body<'_, 'p> {
         };
         let Shape::Array(first) = first else { return Ok(op) };
         match &mut op {
-            Op::Compare(attrs)
-                if attrs.order == Some(special::default_order(first.element_type)) =>
-            {
-                attrs.order = None;
-            }
+            // A sign says nothing about integers, whose types have it, and means the total order of floats.
+            Op::Compare(attrs) => match (attrs.order, special::default_order(first.element_type)) {
+                (Some(CompareOrder::Signed | CompareOrder::Unsigned), CompareOrder::Float) => {
+                    attrs.order = Some(CompareOrder::TotalOrder);
+                }
+                (Some(CompareOrder::Signed | CompareOrder::Unsigned), _) => attrs.order = None,
+                (order, default) if order == Some(default) => attrs.order = None,
+                _ => {}
+            },
             Op::Sort(attrs) => {
                 let rank = i64::try_from(first.rank()).unwrap_or(i64::MAX);
                 attrs.dimensions.iter_mut().filter(|dim| **dim < 0).for_each(|dim| *dim += rank);

@@ -5,7 +5,6 @@ use tilewright_ir::Sharding;
 use tilewright_ir::metadata::FrontendAttributes;
 use tilewright_ir::sharding::{LeafSharding, Placement};
 
-use super::attributes::text;
 use super::error::{Import, ImportError};
 use crate::mlir::{Attribute, Operation, value_of};
 
@@ -14,17 +13,22 @@ pub(super) fn of(operation: &Operation) -> Import<Option<Sharding>> {
     in_attributes(&operation.attributes, operation)
 }
 
-/// Returns the sharding that attributes name.
+/// Returns the sharding that attributes name: a text, or as JAX wrote it until 2023, a serialised message, which is empty for
+/// an array that is whole on each device.
 pub(super) fn in_attributes(
     attributes: &[(SmolStr, Attribute)],
     operation: &Operation,
 ) -> Import<Option<Sharding>> {
     match value_of(attributes, "mhlo.sharding") {
         None => Ok(None),
-        Some(attribute) => {
-            let text = text(attribute).unwrap_or_default();
-            parse(operation, &text).map(Some)
-        }
+        Some(Attribute::String(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(text) if text.starts_with('{') => parse(operation, text).map(Some),
+            _ => tilewright_proto::decode_sharding(bytes).map(Some).map_err(|error| {
+                let why = format!("has no sharding of HLO in `mhlo.sharding`: {error}");
+                ImportError::malformed(operation, &why)
+            }),
+        },
+        Some(_) => Err(super::attributes::misfit(operation, "mhlo.sharding", "a text")),
     }
 }
 

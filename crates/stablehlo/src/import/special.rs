@@ -384,8 +384,7 @@ const ALL_TO_ALL: Row = Row {
 pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let mut op = body.op_of_row(&ALL_TO_ALL, operation)?;
-    let is_tuple = operands.len() > 1
-        || operation.name.starts_with("mhlo.") && operation.attribute("split_dimension").is_none();
+    let is_tuple = operands.len() > 1 || operation.attribute("split_dimension").is_none();
     let (&[operand], false) = (operands.as_slice(), is_tuple) else {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).clone()).collect();
         let id = body.emit(op, Shape::Tuple(shapes), &operands)?;
@@ -477,30 +476,53 @@ pub(super) fn fusion<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> I
     body.bind(operation, id)
 }
 
-/// `mhlo.ragged_dot`, whose numbers of dims are nested.
+/// The dims of `ragged_dot`, in the order that composites list them, and whether they are those of the product.
+const RAGGED_DIMS: [(&str, bool); 6] = [
+    ("lhs_batching_dimensions", true),
+    ("rhs_batching_dimensions", true),
+    ("lhs_contracting_dimensions", true),
+    ("rhs_contracting_dimensions", true),
+    ("lhs_ragged_dimensions", false),
+    ("rhs_group_dimensions", false),
+];
+
+/// A product of rows in groups. MHLO has the dims of the product in an attribute within `ragged_dot_dimension_numbers`, CHLO
+/// beside the others, and a composite lists all.
 pub(super) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const NUMBERS: &str = "ragged_dot_dimension_numbers";
     const ROW: Row = Row {
-        name: "mhlo.ragged_dot",
+        name: "chlo.ragged_dot",
         opcode: Opcode::RaggedDot,
-        attributes: &[
-            ("ragged_dot_dimension_numbers.lhs_ragged_dimensions", "lhs_ragged_dims", Form::Dims),
-            ("ragged_dot_dimension_numbers.rhs_group_dimensions", "rhs_group_dims", Form::Dims),
-            ("precision_config", "operand_precision", Form::Precisions),
-        ],
+        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
         regions: &[],
     };
     let mut op = body.op_of_row(&ROW, operation)?;
-    let numbers =
-        super::attributes::find(operation, "ragged_dot_dimension_numbers.dot_dimension_numbers");
-    if let (Op::RaggedDot(attrs), Some(Attribute::Dialect(numbers))) = (&mut op, numbers) {
-        let list = |name: &str| -> Dims {
-            let list = super::attributes::parameter(numbers, name);
-            list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
-        };
-        attrs.lhs_batch_dims = list("lhs_batching_dimensions");
-        attrs.rhs_batch_dims = list("rhs_batching_dimensions");
-        attrs.lhs_contracting_dims = list("lhs_contracting_dimensions");
-        attrs.rhs_contracting_dims = list("rhs_contracting_dimensions");
+    let list = |list: Option<&Attribute>| -> Dims {
+        list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
+    };
+    let lists: [Dims; 6] = match operation.attribute(NUMBERS) {
+        Some(Attribute::Dialect(numbers)) => {
+            let of_product = match super::attributes::parameter(numbers, "dot_dimension_numbers") {
+                Some(Attribute::Dialect(product)) => product,
+                _ => numbers,
+            };
+            RAGGED_DIMS.map(|(name, is_of_product)| {
+                let of = if is_of_product { of_product } else { numbers };
+                list(super::attributes::parameter(of, name))
+            })
+        }
+        Some(Attribute::Array(lists)) => std::array::from_fn(|at| list(lists.get(at))),
+        _ => return Err(missing(operation, NUMBERS)),
+    };
+    if let Op::RaggedDot(attrs) = &mut op {
+        [
+            attrs.lhs_batch_dims,
+            attrs.rhs_batch_dims,
+            attrs.lhs_contracting_dims,
+            attrs.rhs_contracting_dims,
+            attrs.lhs_ragged_dims,
+            attrs.rhs_group_dims,
+        ] = lists;
     }
     let operands = body.operands(operation)?;
     let shape = body.result_shape(operation)?;

@@ -1,14 +1,16 @@
 //! Makes the operations of an expansion.
 
+use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::ElementType;
 use tilewright_ir::small_float::{Format, Value as FloatValue};
 
+use super::super::attributes;
 use super::super::simplify::{Number, bytes, width};
 use super::word;
 use crate::mlir::{
-    Attribute, Attributes, DenseElements, Elements, Operation, Scalar, Sign, TensorType, Type,
-    Value,
+    Attribute, Attributes, Block, DenseElements, Elements, Operation, Region, Scalar, Sign,
+    TensorType, Type, Value,
 };
 
 /// The operations so far.
@@ -47,7 +49,34 @@ impl<'v> Maker<'v> {
         }
     }
 
-    fn make(
+    /// Returns the name of the operation that is expanded.
+    pub(super) fn name(&self) -> &str {
+        &self.of.name
+    }
+
+    /// Returns the type of its result, if it has one.
+    pub(super) fn result(&self) -> Option<&TensorType> {
+        self.tensor(*self.of.results.first()?)
+    }
+
+    /// Returns its attributes.
+    pub(super) fn attributes(&self) -> &Attributes {
+        &self.of.attributes
+    }
+
+    /// Returns an attribute.
+    pub(super) fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.of.attribute(name)
+    }
+
+    /// Returns an attribute that is an integer or a list of them.
+    pub(super) fn integers(&self, name: &str) -> Option<Vec<i64>> {
+        let attribute = self.attribute(name)?;
+        attributes::integers(attribute).or_else(|| Some(vec![attributes::integer(attribute)?]))
+    }
+
+    /// Adds an operation of StableHLO.
+    pub(super) fn make(
         &mut self,
         name: &str,
         operands: &[Value],
@@ -66,6 +95,29 @@ impl<'v> Maker<'v> {
             span: self.of.span,
         });
         Some(result)
+    }
+
+    /// Gives the last operation a region that combines two elements of the type of a value by an op.
+    pub(super) fn reduces_by(&mut self, name: &str, like: Value) -> Option<()> {
+        let outer = self.operations.len();
+        let scalar = TensorType { dims: SmallVec::new(), ..self.tensor(like)?.clone() };
+        let first = u32::try_from(self.values.len()).ok()?;
+        let arguments = vec![Value(first), Value(first.checked_add(1)?)];
+        self.values.extend([Type::Tensor(scalar.clone()), Type::Tensor(scalar.clone())]);
+        let combined = self.make(name, &arguments, Vec::new(), scalar)?;
+        let mut operations = self.operations.split_off(outer);
+        operations.push(Operation {
+            name: "stablehlo.return".into(),
+            operands: std::iter::once(combined).collect(),
+            results: SmallVec::new(),
+            attributes: Vec::new(),
+            regions: Vec::new(),
+            location: self.of.location.clone(),
+            span: self.of.span,
+        });
+        let region = Region { blocks: vec![Block { arguments, operations }] };
+        self.operations.last_mut()?.regions.push(region);
+        Some(())
     }
 
     /// Adds an operation whose result has the type of its first operand.

@@ -5,13 +5,16 @@
 
 mod approximate;
 mod bessel;
+mod broadcast;
 mod erf_double;
 mod gamma;
 mod maker;
 mod next_after;
 mod zeta;
 
-use crate::mlir::{Attribute, Operation, Program, Scalar, Type, Value};
+use crate::mlir::{
+    Attribute, Attributes, DialectAttribute, Operation, Program, Scalar, Type, Value,
+};
 use maker::Maker;
 
 /// Computes a function.
@@ -21,9 +24,11 @@ enum Function {
     Of(fn(&mut Maker<'_>, Value) -> Option<Value>),
     /// A function of two values.
     OfTwo(fn(&mut Maker<'_>, Value, Value) -> Option<Value>),
+    /// A function of any values, and of attributes.
+    OfAll(fn(&mut Maker<'_>, &[Value]) -> Option<Value>),
 }
 
-use Function::{Of, OfTwo};
+use Function::{Of, OfAll, OfTwo};
 
 /// The functions, and whether floats of fewer than 32 bits are widened first.
 const FUNCTIONS: &[(&str, Function, bool)] = &[
@@ -33,6 +38,29 @@ const FUNCTIONS: &[(&str, Function, bool)] = &[
     ("chlo.atan", Of(atan), false),
     ("chlo.atanh", Of(atanh), false),
     ("chlo.bessel_i1e", Of(bessel::bessel_i1e), true),
+    ("chlo.broadcast_add", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_and", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_atan2", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_compare", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_complex", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_divide", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_maximum", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_minimum", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_multiply", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_next_after", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_or", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_polygamma", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_power", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_remainder", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_select", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_shift_left", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_shift_right_arithmetic", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_shift_right_logical", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_subtract", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_xor", OfAll(broadcast::elementwise), false),
+    ("chlo.broadcast_zeta", OfAll(broadcast::elementwise), false),
+    ("chlo.conj", Of(broadcast::conjugate), false),
+    ("chlo.constant_like", OfAll(broadcast::constant_like), false),
     ("chlo.cosh", Of(cosh), true),
     ("chlo.digamma", Of(gamma::digamma), true),
     ("chlo.erf_inv", Of(approximate::erf_inv), true),
@@ -46,7 +74,15 @@ const FUNCTIONS: &[(&str, Function, bool)] = &[
     ("chlo.sinh", Of(sinh), true),
     ("chlo.square", Of(square), false),
     ("chlo.zeta", OfTwo(zeta::zeta), true),
+    ("stablehlo.broadcast", OfAll(broadcast::broadcast), false),
+    ("stablehlo.cross-replica-sum", OfAll(broadcast::cross_replica_sum), false),
+    ("stablehlo.torch_index_select", OfAll(broadcast::index_select), false),
 ];
+
+/// Checks whether a function of this name is expanded.
+pub(super) fn has(name: &str) -> bool {
+    FUNCTIONS.iter().any(|(known, ..)| *known == name)
+}
 
 /// Expands the functions in a program.
 pub(super) fn expand(mut program: Program) -> Program {
@@ -118,6 +154,7 @@ fn apply(maker: &mut Maker<'_>, operands: &[Value], function: Function) -> Optio
     match (function, operands) {
         (Of(function), &[x]) => function(maker, x),
         (OfTwo(function), &[x, y]) => function(maker, x, y),
+        (OfAll(function), operands) => function(maker, operands),
         _ => None,
     }
 }
@@ -267,9 +304,11 @@ fn is_negative_infinite(m: &mut Maker<'_>, x: Value) -> Option<Value> {
 
 /// A word of an enumeration of StableHLO.
 pub(super) fn word(name: &str, value: &str) -> Attribute {
-    Attribute::Dialect(Box::new(crate::mlir::DialectAttribute {
-        dialect: "stablehlo".into(),
-        name: name.into(),
-        parameters: vec![("value".into(), Attribute::String(value.as_bytes().into()))],
-    }))
+    structure(name, vec![("value".into(), Attribute::String(value.as_bytes().into()))])
+}
+
+/// An attribute of StableHLO with these parameters.
+fn structure(name: &str, parameters: Attributes) -> Attribute {
+    let (dialect, name) = ("stablehlo".into(), name.into());
+    Attribute::Dialect(Box::new(DialectAttribute { dialect, name, parameters }))
 }

@@ -1,6 +1,6 @@
-//! Shardings of the entry's parameters and results in HLO's older form.
+//! Shardings of parameters and results in HLO's older form.
 //!
-//! XLA gives the entry these beside Shardy's, which are among the frontend attributes.
+//! XLA gives functions these beside Shardy's, which are among the frontend attributes.
 
 use smol_str::SmolStr;
 use tilewright_ir::Sharding;
@@ -12,18 +12,15 @@ use tilewright_ir::sharding::{
 
 use crate::mlir::{Attribute, Attributes, Block, Operation, Program, Value, value_of};
 
-/// Adds the shardings of `main`.
+/// Adds the shardings of functions.
 pub(super) fn place(program: &mut Program) {
     let text = frontend(&program.module.attributes, "xla.sdy.meshes");
     let Some(meshes) = text.as_deref().and_then(sdy::meshes) else { return };
     let blocks = program.module.regions.iter_mut().flat_map(|region| &mut region.blocks);
-    let mains = blocks.flat_map(|block| &mut block.operations).filter(|operation| {
-        let name = operation.attribute("sym_name").and_then(super::super::attributes::text);
-        operation.name == "func.func" && name.as_deref() == Some("main")
-    });
-    for main in mains {
-        arguments(main, &meshes);
-        results(main, &meshes);
+    let all = blocks.flat_map(|block| &mut block.operations);
+    for function in all.filter(|operation| operation.name == "func.func") {
+        arguments(function, &meshes);
+        results(function, &meshes);
     }
 }
 
@@ -42,18 +39,10 @@ pub(super) fn older(meshes: &[(SmolStr, Mesh)], text: &str) -> Option<String> {
     Some(tilewright_text::print_sharding(&sharding))
 }
 
-/// Returns the sharding of several results or of none, which is that of a tuple, if each of them
-/// is on one device.
-pub(super) fn on_one_device(
-    meshes: &[(SmolStr, Mesh)],
-    text: &str,
-    results: usize,
-) -> Option<String> {
-    let place = |sharding: NamedSharding| {
-        let place = placement(&sharding).filter(|place| matches!(place, Placement::Maximal(_)))?;
-        Some(LeafSharding::from(place))
-    };
-    let leaves = sdy::shardings(text, meshes, place)?;
+/// Returns the shardings of an operation's results in HLO's older form; `None` if tiles cannot express them all. The
+/// sharding of several results, or of none, is that of a tuple.
+pub(super) fn of_results(meshes: &[(SmolStr, Mesh)], text: &str, results: usize) -> Option<String> {
+    let leaves = sdy::shardings(text, meshes, |one| placement(&one).map(LeafSharding::from))?;
     let sharding = match &leaves[..] {
         [only] if results == 1 => Sharding::Leaf(only.clone()),
         _ => Sharding::Tuple(leaves),
@@ -70,8 +59,8 @@ fn set(attributes: &mut Attributes, meshes: &[(SmolStr, Mesh)], text: &str) {
     }
 }
 
-fn arguments(main: &mut Operation, meshes: &[(SmolStr, Mesh)]) {
-    let list = main.attributes.iter_mut().find(|(name, _)| name == "arg_attrs");
+fn arguments(function: &mut Operation, meshes: &[(SmolStr, Mesh)]) {
+    let list = function.attributes.iter_mut().find(|(name, _)| name == "arg_attrs");
     let Some((_, Attribute::Array(entries))) = list else { return };
     for entry in entries {
         if let Attribute::Dictionary(entry) = entry
@@ -83,19 +72,21 @@ fn arguments(main: &mut Operation, meshes: &[(SmolStr, Mesh)]) {
 }
 
 /// The shardings of results are those of the custom calls that yield them.
-fn results(main: &mut Operation, meshes: &[(SmolStr, Mesh)]) {
-    let Some(block) = main.regions.first().and_then(|region| region.blocks.first()) else { return };
+fn results(function: &mut Operation, meshes: &[(SmolStr, Mesh)]) {
+    let Some(block) = function.regions.first().and_then(|region| region.blocks.first()) else {
+        return;
+    };
     let Some(end) = block.operations.last() else { return };
     let texts: Vec<Option<String>> =
         end.operands.iter().map(|&operand| of_result(block, operand)).collect();
     if texts.iter().all(Option::is_none) {
         return;
     }
-    if main.attribute("res_attrs").is_none() {
+    if function.attribute("res_attrs").is_none() {
         let none = vec![Attribute::Dictionary(Vec::new()); texts.len()];
-        main.attributes.push(("res_attrs".into(), Attribute::Array(none)));
+        function.attributes.push(("res_attrs".into(), Attribute::Array(none)));
     }
-    let list = main.attributes.iter_mut().find(|(name, _)| name == "res_attrs");
+    let list = function.attributes.iter_mut().find(|(name, _)| name == "res_attrs");
     let Some((_, Attribute::Array(entries))) = list else { return };
     for (entry, text) in entries.iter_mut().zip(texts) {
         if let (Attribute::Dictionary(entry), Some(text)) = (entry, text) {

@@ -5,7 +5,7 @@ use tilewright_ir::sdy::Meshes;
 
 use super::super::error::{Import, ImportError};
 use super::meshes::{MeshNames, inner};
-use super::placement::{older, on_one_device};
+use super::placement::{of_results, older};
 use super::{add_frontend, custom_call};
 use crate::mlir::{
     Attribute, Attributes, Block, FunctionType, Operation, Region, Type, Value, value_of,
@@ -118,6 +118,18 @@ impl<'n> Rewriter<'n> {
             match operation.name.as_str() {
                 "sdy.sharding_constraint" | "sdy.reshard" => out.push(self.constraint(&operation)?),
                 "sdy.manual_computation" => self.manual(operation, &mut out)?,
+                "sdy.sharding_group" => {
+                    out.push(hint(
+                        &operation,
+                        "xla.sdy.ShardingGroup",
+                        "group_id",
+                        "sharding_group_id",
+                    )?);
+                }
+                "sdy.propagation_barrier" => {
+                    let name = "allowed_direction";
+                    out.push(hint(&operation, "xla.sdy.PropagationBarrier", name, name)?);
+                }
                 _ => out.push(operation),
             }
         }
@@ -131,7 +143,7 @@ impl<'n> Rewriter<'n> {
         let Some(at) = at else { return };
         let (_, sharding) = operation.attributes.remove(at);
         let text = self.names.renamed(&crate::print::attribute(&sharding));
-        if let Some(older) = on_one_device(&self.meshes, &text, operation.results.len()) {
+        if let Some(older) = of_results(&self.meshes, &text, operation.results.len()) {
             let older = Attribute::String(older.into_bytes().into());
             operation.attributes.push(("mhlo.sharding".into(), older));
         }
@@ -249,6 +261,15 @@ impl<'n> Rewriter<'n> {
         self.values.push(self.ty(like).unwrap_or(Type::None));
         Value(number)
     }
+}
+
+/// A custom call that tells Shardy's propagation something, with an attribute of the operation.
+fn hint(of: &Operation, target: &str, from: &str, to: &str) -> Import<Operation> {
+    let value = of.attribute(from).ok_or_else(|| super::super::attributes::missing(of, from))?;
+    let mut call = custom_call(of, target, (&of.operands, &of.results), true);
+    let text = crate::print::attribute(value);
+    add_frontend(&mut call.attributes, (format!("xla.sdy.{to}").into(), text));
+    Ok(call)
 }
 
 fn per_value(sharding: &str) -> (SmolStr, String) {

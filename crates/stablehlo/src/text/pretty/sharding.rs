@@ -18,6 +18,8 @@ fn numbered(number: i128) -> Attribute {
 impl Parser<'_> {
     /// The part of an attribute after its name.
     pub(super) fn sharding(&mut self, name: &str) -> Parse<Attribute> {
+        // Its full name is `#sdy.mesh<...>`.
+        self.accept(&format!("#sdy.{name}"));
         if !matches!(self.peek(), b'<' | b'[' | b'{') {
             return Err(self.unexpected(format!("the brackets of `{name}`")));
         }

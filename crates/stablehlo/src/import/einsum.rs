@@ -1,0 +1,108 @@
+//! `stablehlo.einsum` as a dot and a transpose, as XLA's builder makes them (`xla/hlo/builder/lib/matrix.cc`).
+
+use tilewright_ir::Opcode;
+use tilewright_ir::ops::shaping::TransposeAttrs;
+use tilewright_ir::{ArrayShape, Dims, Op, Shape};
+
+use super::attributes::{misfit, missing, optional_text};
+use super::body::Body;
+use super::error::{Import, ImportError};
+use crate::mlir::Operation;
+use crate::rows::{Form, Row};
+
+/// The dims of both operands and of the result, a letter each.
+struct Config {
+    operands: [Vec<char>; 2],
+    result: Vec<char>,
+}
+
+impl Config {
+    /// Reads `ij,jk->ik`; `None` unless each letter of an operand is there once, and in the other operand or the result.
+    fn of(text: &str) -> Option<Self> {
+        let (operands, result) = text.split_once("->")?;
+        let (left, right) = operands.split_once(',')?;
+        let letters = |text: &str| -> Vec<char> { text.trim().chars().collect() };
+        let config = Self { operands: [letters(left), letters(right)], result: letters(result) };
+        let Self { operands: [left, right], result } = &config;
+        let all = [left, right, result];
+        let is_once = |list: &Vec<char>| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
+        let is_used = |letter: &char| all.iter().filter(|list| list.contains(letter)).count() > 1;
+        let is_plain = all.iter().all(|list| list.iter().all(char::is_ascii_alphabetic));
+        let fits = is_plain && all.iter().all(|list| is_once(list) && list.iter().all(is_used));
+        fits.then_some(config)
+    }
+
+    /// Returns the dims of both operands that have the letters of the left one for which this holds.
+    fn shared(&self, is_one: impl Fn(&char) -> bool) -> [Dims; 2] {
+        let [left, right] = &self.operands;
+        let letters = left.iter().filter(|letter| right.contains(letter) && is_one(letter));
+        let (mut of_left, mut of_right) = (Dims::new(), Dims::new());
+        for letter in letters {
+            of_left.extend(place(left, *letter));
+            of_right.extend(place(right, *letter));
+        }
+        [of_left, of_right]
+    }
+}
+
+fn place(letters: &[char], letter: char) -> Option<i64> {
+    letters.iter().zip(0..).find_map(|(&other, at)| (other == letter).then_some(at))
+}
+
+/// Converts `stablehlo.einsum`.
+pub(super) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const ROW: Row = Row {
+        name: "stablehlo.einsum",
+        opcode: Opcode::Dot,
+        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
+        regions: &[],
+    };
+    const CONFIG: &str = "einsum_config";
+    let text = optional_text(operation, CONFIG)?.ok_or_else(|| missing(operation, CONFIG))?;
+    let Some(config) = Config::of(&text) else {
+        let expected =
+            "a product of two operands, each dim of which is one of the other or of the result";
+        return Err(misfit(operation, CONFIG, expected));
+    };
+    let Shape::Array(result) = body.result_shape(operation)? else {
+        return Err(ImportError::malformed(operation, "yields one tensor"));
+    };
+    let mut op = body.op_of_row(&ROW, operation)?;
+    if let Op::Dot(attrs) = &mut op {
+        let of_result = |letter: &char| config.result.contains(letter);
+        [attrs.lhs_batch_dims, attrs.rhs_batch_dims] = config.shared(of_result);
+        [attrs.lhs_contracting_dims, attrs.rhs_contracting_dims] =
+            config.shared(|letter| !of_result(letter));
+    }
+    // Dims of the batch come first, then those of each operand.
+    let [left, right] = &config.operands;
+    let batch = left.iter().filter(|letter| right.contains(letter));
+    let own = |list: &[char], other: &[char]| -> Vec<char> {
+        list.iter().copied().filter(|letter| !other.contains(letter)).collect()
+    };
+    let made: Vec<char> = batch
+        .copied()
+        .chain(own(left, right))
+        .chain(own(right, left))
+        .filter(|letter| config.result.contains(letter))
+        .collect();
+    let size = |letter: &char| {
+        let at = usize::try_from(place(&config.result, *letter)?).ok()?;
+        result.dims().get(at).copied()
+    };
+    let dims: Option<Dims> = made.iter().map(size).collect();
+    let order: Option<Dims> = config.result.iter().map(|&letter| place(&made, letter)).collect();
+    let (Some(dims), Some(dimensions)) = (dims, order) else {
+        return Err(misfit(operation, CONFIG, "as many letters as the result has dims"));
+    };
+    let operands = body.operands(operation)?;
+    let ty = result.element_type;
+    for name in ["grad_x", "grad_y"] {
+        body.scope.attributes.push((name.into(), "false".into()));
+    }
+    let dot = body.emit(op, Shape::Array(ArrayShape::new(ty, dims)), &operands)?;
+    body.scope.attributes.retain(|(name, _)| !name.starts_with("grad_"));
+    let transpose = Op::Transpose(Box::new(TransposeAttrs { dimensions }));
+    let id = body.emit(transpose, Shape::Array(result), &[dot])?;
+    body.bind(operation, id)
+}
