@@ -52,6 +52,10 @@ fn older_forms_are_checked() {
     assert_eq!(error(send).1, "`stablehlo.send` lacks its attribute `channel_handle`");
     let recv = r#"%r = "stablehlo.recv"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
     assert_eq!(error(recv).1, "`stablehlo.recv` lacks its attribute `channel_handle`");
+    let done = r#"%r = "stablehlo.async_done"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(error(done).1, "`stablehlo.async_done` takes what an `async_start` yields");
+    let start = r#"%r = "stablehlo.async_start"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(error(start).1, "`stablehlo.async_start` has no region, where its op is");
     let ragged = r#"%r = "chlo.ragged_dot"(%a, %a, %a) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"#;
     let lacks = "`chlo.ragged_dot` lacks its attribute `ragged_dot_dimension_numbers`";
     assert_eq!(error(ragged).1, lacks);

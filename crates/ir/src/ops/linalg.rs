@@ -88,7 +88,8 @@ pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<S
     }
     check_dims("`batch-norm` feature_index", &[attrs.feature_index], operand.rank())?;
     let feature = usize::try_from(attrs.feature_index).unwrap_or(0);
-    let per_feature = Shape::array(operand.element_type, [operand.dims()[feature]]);
+    let per_feature = ArrayShape::new(operand.element_type, [operand.dims()[feature]]);
+    let per_feature = Shape::Array(per_feature.with_dynamic(&[operand.dim_is_dynamic(feature)]));
     for index in 1..q.operands.len() {
         let given = q.operand(index)?;
         let is_gradient = matches!(q.op, super::Op::BatchNormGrad(_)) && index == 4;

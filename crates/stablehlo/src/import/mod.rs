@@ -6,6 +6,7 @@
 //! or a branch uses from outside become elements of its tuple.
 
 mod approx_top_k;
+mod asynchronous;
 mod attributes;
 mod body;
 mod calls;

@@ -9,7 +9,9 @@ use tilewright_ir::{Op, Opcode, Shape};
 
 use super::body::Body;
 use super::error::{Import, ImportError};
-use super::{calls, control, custom_call, einsum, forms, functions, special, transfer};
+use super::{
+    asynchronous, calls, control, custom_call, einsum, forms, functions, special, transfer,
+};
 use crate::mlir::Operation;
 use crate::rows::{ROWS, Row};
 
@@ -27,6 +29,8 @@ const SPECIAL: &[(&str, Convert)] = &[
     ("stablehlo.custom_call", custom_call::custom_call),
     ("stablehlo.all_reduce", special::all_reduce),
     ("stablehlo.all_to_all", special::all_to_all),
+    ("stablehlo.async_done", asynchronous::done),
+    ("stablehlo.async_start", asynchronous::start),
     ("stablehlo.broadcast_in_dim", special::broadcast_in_dim),
     ("stablehlo.clamp", special::ternary),
     ("stablehlo.convert", special::convert),

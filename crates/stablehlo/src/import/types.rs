@@ -31,7 +31,19 @@ fn nested(ty: &Type, depth: usize) -> Result<Shape, String> {
         Type::Future(_) => Err("futures".into()),
         Type::Function(_) => Err("values that are functions".into()),
         Type::None => Err("values without a type".into()),
-        Type::Other { text } => Err(format!("the type `{text}`")),
+        Type::Other { text } => match buffer(text) {
+            Some(of) => Ok(Shape::Buffer(Box::new(Shape::Array(array(&of)?)))),
+            None => Err(format!("the type `{text}`")),
+        },
+    }
+}
+
+/// Returns the tensor that lies in a buffer: `memref<2xf32>`.
+fn buffer(text: &str) -> Option<TensorType> {
+    let inner = text.strip_prefix("memref<")?;
+    match crate::text::ty(&format!("tensor<{inner}")).ok()? {
+        Type::Tensor(tensor) => Some(tensor).filter(|tensor| tensor.encoding.is_none()),
+        _ => None,
     }
 }
 
