@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """How much of what jaxlib reads as StableHLO is read here, and whether it is the same program.
 
-    python benches/conformance.py FOLDER... [--bin PATH] [--list]
+    python benches/conformance.py FOLDER... [--values] [--list] [--bin PATH]
 
 Takes every `.mlir` file in the folders, for example checkouts of StableHLO, mlir-hlo or Shardy with their tests, and
 splits them into functions, each a program by itself with the functions that it names. jaxlib converts each to HLO, as
 `tilewright convert` does. A row for each folder has the functions that jaxlib converts, how many of these are refused
-here, how many are the same HLO up to names, and of the others how many compute the same by `tilewright check`, differ, or
-cannot be compared: they are not run, or have results of other types. `--list` names the refused ones with the reason, and those that differ.
+here, and how many are the same HLO up to names. With `--values`, the others are run: they compute the same by `tilewright
+check`, differ, or cannot be compared, since they are not run or have results of other types. `--list` names the refused ones with the reason, and those that differ.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
-def compared(program: Path) -> tuple[str, str]:
+def compared(program: Path, values: bool) -> tuple[str, str]:
     """What became of a program, and why."""
     ours, theirs = program.with_suffix(".ours.hlo"), program.with_suffix(".hlo")
     made = run("convert", program, "-o", ours)
@@ -108,6 +108,8 @@ def compared(program: Path) -> tuple[str, str]:
         return "refused", made.stderr.split("\n")[0]
     if run("diff", ours, theirs).returncode == 0:
         return "same", ""
+    if not values:
+        return "not compared", ""
     judged = run("check", ours, theirs)
     why = (judged.stdout + judged.stderr).strip()
     # Results of other types, as sizes that are known in one and not in the other.
@@ -120,7 +122,7 @@ def compared(program: Path) -> tuple[str, str]:
 KINDS = ("refused", "same", "equal values", "different values", "not compared")
 
 
-def row(folder: Path, listed: bool) -> str:
+def row(folder: Path, values: bool, listed: bool) -> str:
     """The row of a folder."""
     with tempfile.TemporaryDirectory() as place:
         texts = [file.read_text(errors="replace") for file in sorted(folder.rglob("*.mlir"))]
@@ -129,7 +131,8 @@ def row(folder: Path, listed: bool) -> str:
             Path(place, f"{number:06}.mlir").write_text(program)
         converted = by_jaxlib(Path(place))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(zip(converted, pool.map(compared, converted)))
+            judged = pool.map(lambda program: compared(program, values), converted)
+            found = list(zip(converted, judged))
         for path, (kind, why) in found if listed else ():
             if kind in ("refused", "different values"):
                 print(f"{kind}: {why}\n{path.read_text()}")
@@ -143,6 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--bin", type=Path, help="the tilewright binary")
+    parser.add_argument("--values", action="store_true", help="run those that are not the same")
     parser.add_argument("--list", action="store_true", help="name what is refused or differs")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -153,7 +157,7 @@ def main() -> None:
     print(f"| folder | jaxlib converts | {' | '.join(KINDS)} |")
     print("|---|" + "---:|" * (len(KINDS) + 1))
     for folder in given.folders:
-        print(row(folder, given.list), flush=True)
+        print(row(folder, given.values, given.list), flush=True)
 
 
 if __name__ == "__main__":

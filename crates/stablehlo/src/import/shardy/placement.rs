@@ -114,7 +114,8 @@ fn placement(sharding: &NamedSharding) -> Option<Placement> {
             _ => Placement::Replicated,
         });
     }
-    if sharding.dims.iter().all(|dim| dim.axes.is_empty()) && sharding.unreduced.is_empty() {
+    let mut axes = sharding.dims.iter().flat_map(|dim| &dim.axes);
+    if axes.all(|axis| size(mesh, axis) == Some(1)) && sharding.unreduced.is_empty() {
         return Some(Placement::Replicated);
     }
     tiled(sharding).map(Placement::Tiled)
