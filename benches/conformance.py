@@ -6,8 +6,9 @@
 Takes every `.mlir` file in the folders, for example checkouts of StableHLO, mlir-hlo or Shardy with their tests, and
 splits them into functions, each a program by itself with the functions that it names. jaxlib converts each to HLO, as
 `tilewright convert` does. A row for each folder has the functions that jaxlib converts, how many of these are refused
-here, and how many are the same HLO up to names. With `--values`, the others are run: they compute the same by `tilewright
-check`, differ, or cannot be compared, since they are not run or have results of other types. `--list` names the refused ones with the reason, and those that differ.
+here, and how many are the same HLO up to names. With `--values`, the others are run: they compute the same by
+`tilewright check`, differ, or cannot be compared, since they are not run or have results of other types. `--list`
+prints the refused ones with the reason, and those that differ.
 """
 
 from __future__ import annotations

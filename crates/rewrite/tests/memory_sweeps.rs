@@ -169,6 +169,33 @@ fn a_part_of_an_array_is_read_for_itself() {
     assert!((cycles - expected).abs() < 1e-9 * expected, "{cycles} and not {expected}");
 }
 
+/// A slice that is computed where it is used is read by its users, and the array is not.
+#[test]
+fn users_of_an_inlined_slice_read_the_part_alone() {
+    let mut target = target("tpu-like");
+    target.fuses_slices = true;
+    let later = "w = f32[8,32,32,128] broadcast(s), dimensions={3}
+  d = f32[8,32,32,128] subtract(p, w)
+  q = f32[128] reduce(d, zero), dimensions={0,1,2}, to_apply=add
+  ROOT out = (f32[128], f32[128]) tuple(s, q)";
+    let stored = "ROOT out = (f32[128], f32[8,32,32,128]) tuple(s, p)";
+    for rest in [later, stored] {
+        let sliced = with_reducers(&format!(
+            "x = f32[32,32,32,128] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[128] reduce(x, zero), dimensions={{0,1,2}}, to_apply=add
+  p = f32[8,32,32,128] slice(x), slice={{[0:8], [0:32], [0:32], [0:128]}}
+  {rest}"
+        ));
+        let (costs, _) = instruction_costs(&sliced, &target);
+        let array = costs.iter().find(|cost| sliced.opcode(cost.id) == Opcode::Parameter);
+        // 4096 vectors, read from main memory once.
+        let expected = 4096.0 * 4096.0 / 546.0;
+        let cycles = array.map_or(0.0, |array| array.cost.cycles);
+        assert!((cycles - expected).abs() < 1e-9 * expected, "{cycles} and not {expected}");
+    }
+}
+
 #[test]
 fn batch_norm_waits_for_its_mean_and_then_for_its_variance() {
     let norm = with_reducers(

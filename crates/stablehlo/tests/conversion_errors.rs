@@ -239,3 +239,34 @@ func.func private @gt(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: ten
     let message = call(&format!("{rest}, top_k = 0 : i64, recall_target = 0.5 : f32"));
     assert!(message.contains("for fewer than one"), "{message}");
 }
+
+/// StableHLO has no transfers without a channel, and none whose state is handed on.
+#[test]
+fn transfers_that_stablehlo_does_not_have_are_named() {
+    let message = |channel: &str, done: &str| {
+        let text = format!(
+            "HloModule m
+ENTRY e {{
+  x = f32[4] parameter(0)
+  t = token[] after-all()
+  s = (f32[4], u32[], token[]) send(x, t), {channel}is_host_transfer=true
+  {done}, {channel}is_host_transfer=true
+  ROOT r = f32[4] negate(x)
+}}"
+        );
+        let module = tilewright_text::parse_and_verify(&text).unwrap();
+        export(&module).map(|_| ()).map_err(|error| (error.kind, error.message))
+    };
+    let done = "d = token[] send-done(s)";
+    assert_eq!(message("channel_id=1, ", done), Ok(()));
+    let why = "StableHLO's transfers need a channel; give it a channel_id";
+    assert_eq!(message("", done), Err((ExportErrorKind::Unsupported, why.into())));
+    let handed_on = "p = ((f32[4], u32[], token[])) tuple(s)
+  g = (f32[4], u32[], token[]) get-tuple-element(p), index=0
+  d = token[] send-done(g)";
+    let why = "StableHLO has a start and its done as one op; let the done take its start itself";
+    assert_eq!(
+        message("channel_id=1, ", handed_on),
+        Err((ExportErrorKind::Unsupported, why.into()))
+    );
+}

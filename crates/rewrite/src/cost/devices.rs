@@ -8,7 +8,7 @@ use tilewright_ir::{CompId, Module};
 use tilewright_target::Target;
 
 use super::as_f64;
-use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, manual_bodies, within_manual};
+use crate::analysis::sharding::{DeviceMesh, Flow, Traffic, manual_bodies, with_callees};
 
 /// The devices of a module.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl Devices {
     pub(super) fn of(module: &Module) -> Self {
         let mesh = DeviceMesh::of(module);
         let bodies = mesh.as_ref().map(|mesh| manual_bodies(module, mesh)).unwrap_or_default();
-        let within = mesh.as_ref().map(|mesh| within_manual(module, mesh)).unwrap_or_default();
+        let within = with_callees(module, bodies.clone());
         Self { mesh, bodies, within }
     }
 

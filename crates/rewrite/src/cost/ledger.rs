@@ -475,7 +475,7 @@ impl<'a> Ledger<'a> {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let sum = self.sums.get(&computation).copied().unwrap_or_default();
         let mut charges = Charges::default();
-        // A computation that is called runs within its caller's kernels.
+        // XLA inlines manual computations, so that small work in them shares the kernels of the caller.
         let is_inlined = self.devices.is_body(computation);
         let mut kernels = usize::from(sum.working > 0 && !is_inlined);
         if sum.large > 0 {

@@ -224,13 +224,13 @@ impl Search<'_> {
                 Some(ready) => ready,
                 None => readiness(role, waits, of_large, node.serves_rows),
             };
-            // What reads a slice reads that part of the array alone.
+            // The users of a slice read that part of the array alone.
             let is_part = self.module.opcode(id) == Opcode::Slice;
             node.is_from_large = node.is_large || is_inlined && !is_part && of_large;
             let leads = (is_inlined || role.is_alias()) && !is_part;
             node.leads_to_large = node.is_large || leads && to_large;
             let reads = if is_inlined { node.is_stored } else { role.reads && beside.is_none() };
-            if of_large && reads {
+            if of_large && reads && !is_part {
                 let sweep = if is_inlined { node.ready.sweep } else { waits.sweep };
                 node.sweep = Some(sweep);
                 self.last = self.last.max(sweep);

@@ -34,7 +34,9 @@ use super::product::Factor;
 use super::sign::is_not_negative;
 use crate::analysis::index_range::sizes;
 use crate::analysis::reduce::{of_type, reshape_op, shape_like};
-use crate::analysis::sharding::{DeviceMesh, Flow, Spread, is_partitioned, within_manual};
+use crate::analysis::sharding::{
+    DeviceMesh, Flow, Spread, is_partitioned, manual_bodies, with_callees,
+};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::Context;
 use crate::driver::numbers::Class;
@@ -63,28 +65,12 @@ impl<'a> Guards<'a> {
         sums: impl IntoIterator<Item = InstId>,
     ) -> Self {
         let mesh = DeviceMesh::of(module);
-        let mut guards = Self { target, mesh: mesh.clone(), arrays: FxHashMap::default() };
-        let Some(mesh) = mesh else {
-            if !is_partitioned(module) {
-                guards.arrays = sums.into_iter().map(|sum| (sum, None)).collect();
-            }
-            return guards;
+        let arrays = match &mesh {
+            Some(mesh) => divided(module, mesh, sums),
+            None if is_partitioned(module) => FxHashMap::default(),
+            None => sums.into_iter().map(|sum| (sum, None)).collect(),
         };
-        let (flow, manual) = (Flow::of(module, &mesh), within_manual(module, &mesh));
-        for sum in sums {
-            if flow.spread(sum).is_some_and(Spread::is_whole) {
-                guards.arrays.insert(sum, None);
-                continue;
-            }
-            let is_outside = |parent| !manual.contains_key(&parent);
-            let array = module.operands(sum).first().and_then(|&array| flow.spread(array));
-            let can_be =
-                mesh.is_named() && module.instruction(sum).parent().is_some_and(is_outside);
-            if let Some(array) = array.filter(|_| can_be) {
-                guards.arrays.insert(sum, Some(array.clone()));
-            }
-        }
-        guards
+        Self { target, mesh, arrays }
     }
 
     /// Returns the instructions by which a branch computes a sum; `None` if it cannot be guarded.
@@ -117,7 +103,7 @@ impl<'a> Guards<'a> {
             return Ok(None);
         };
         let inputs = [&[failures, value], original.leaves.as_slice()].concat();
-        let at = Place { computation, position: Position::Before(sum.id), like: sum.id };
+        let at = Site { computation, position: Position::Before(sum.id), like: sum.id };
         let guard = match &self.mesh {
             Some(mesh) if original.is_apart() => {
                 apart::guard(module, at, original, &inputs, mesh, pass)?
@@ -128,6 +114,27 @@ impl<'a> Guards<'a> {
         module.replace_uses(sum.id, guard)?;
         Ok(Some(Replaced::from_iter([(sum.id, guard)])))
     }
+}
+
+/// Finds which sums can be guarded in a module that is divided over the devices of a mesh: see [`Guards::arrays`].
+fn divided(
+    module: &Module,
+    mesh: &DeviceMesh,
+    sums: impl IntoIterator<Item = InstId>,
+) -> FxHashMap<InstId, Option<Spread>> {
+    let flow = Flow::of(module, mesh);
+    let manual = with_callees(module, manual_bodies(module, mesh));
+    let is_outside =
+        |sum| module.instruction(sum).parent().is_some_and(|parent| !manual.contains_key(&parent));
+    let found = sums.into_iter().filter_map(|sum| {
+        if flow.spread(sum).is_some_and(Spread::is_whole) {
+            return Some((sum, None));
+        }
+        let &array = module.operands(sum).first()?;
+        let array = flow.spread(array).filter(|_| mesh.is_named() && is_outside(sum))?;
+        Some((sum, Some(array.clone())))
+    });
+    found.collect()
 }
 
 /// The end of a note on guarded sums.
@@ -183,7 +190,7 @@ fn failures(build: &mut Build<'_>, at: At<'_>, guarded: &Guarded) -> Option<Valu
 /// computes. `inputs` are the failures, the value and the arrays of the original.
 fn choose(
     module: &mut Module,
-    at: Place,
+    at: Site,
     original: &Original,
     inputs: &[InstId],
     pass: &str,
@@ -211,7 +218,7 @@ fn choose(
 }
 
 /// Adds the number of the branch to take: 0 if no result fails, else 1.
-fn branch(module: &mut Module, at: Place, failures: InstId) -> Result<Option<InstId>, EditError> {
+fn branch(module: &mut Module, at: Site, failures: InstId) -> Result<Option<InstId>, EditError> {
     let (Op::Reduce(attrs), Some(like)) = (module.op(at.like), module.array_shape(failures)) else {
         return Ok(None);
     };
@@ -235,14 +242,14 @@ fn branch(module: &mut Module, at: Place, failures: InstId) -> Result<Option<Ins
 
 /// Where instructions are added.
 #[derive(Clone, Copy)]
-struct Place {
+struct Site {
     computation: CompId,
     position: Position,
     /// The instruction whose metadata they get: the sum.
     like: InstId,
 }
 
-impl Place {
+impl Site {
     fn add(
         self,
         module: &mut Module,

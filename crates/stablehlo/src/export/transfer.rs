@@ -13,14 +13,17 @@ const DEVICE_TO_DEVICE: i64 = 1;
 const DEVICE_TO_HOST: i64 = 2;
 const HOST_TO_DEVICE: i64 = 3;
 
-/// A start is written where its done is.
+const ONE_OP: &str =
+    "StableHLO has a start and its done as one op; let the done take its start itself";
+
+/// A start is written where its done is, which alone takes it.
 pub(super) fn start<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
     let module = body.exporter.module;
     let is_done = |user| matches!(module.op(user), Op::SendDone(_) | Op::RecvDone(_));
-    if module.is_root(id) || !module.uses(id).all(|one| is_done(one.user)) {
-        return Err(body.unsupported("StableHLO has the whole transfer alone; await it at once"));
+    match module.uses(id).all(|one| is_done(one.user)) {
+        true => Ok(()),
+        false => Err(body.unsupported(ONE_OP)),
     }
-    Ok(())
 }
 
 pub(super) fn send<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
@@ -41,7 +44,9 @@ fn transfer(
 ) -> Export<()> {
     let start = body.operand(id, 0)?;
     if !matches!(body.exporter.module.op(start), Op::Send(_) | Op::Recv(_)) {
-        return Err(body.unsupported("StableHLO has the whole transfer alone; await it at once"));
+        return Err(body.unsupported(
+            "StableHLO has a start and its done as one op; let it take its start itself",
+        ));
     }
     let operands = body.operand_values(start)?;
     let Some(channel) = attrs.channel_id else {

@@ -42,7 +42,7 @@ pub(super) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Im
         let (op, shape) = match body.op_of_row(row, inner)? {
             Op::AllReduce(attrs) => (Op::AllReduceStart(attrs), result),
             Op::AllGather(mut attrs) => {
-                // As XLA's builder has it.
+                // XLA's builder sets it.
                 attrs.constrain_layout = true;
                 (Op::AllGatherStart(attrs), both(result))
             }

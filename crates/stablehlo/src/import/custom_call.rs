@@ -20,7 +20,7 @@ const ALIASING: &[&str] = &["Pin", "Unpin"];
 const EXPANDED: &[&str] = &["ragged_all_to_all"];
 
 /// Targets of Shardy whose results do not keep the attributes.
-const LOCAL: &[&str] = &["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
+const LOCAL: &[&str] = &[CustomCallAttrs::TO_SHARDS, CustomCallAttrs::TO_WHOLES];
 
 /// Converts a custom call.
 pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {

@@ -38,9 +38,9 @@ pub fn manual_bodies(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u6
     bodies
 }
 
-/// Returns the computations whose arrays are parts, as [`manual_bodies`] does, with those that they call.
-pub fn within_manual(module: &Module, mesh: &DeviceMesh) -> FxHashMap<CompId, u64> {
-    let mut within = manual_bodies(module, mesh);
+/// Adds the computations that [manual bodies](manual_bodies) call, each with the same number of devices.
+pub fn with_callees(module: &Module, bodies: FxHashMap<CompId, u64>) -> FxHashMap<CompId, u64> {
+    let mut within = bodies;
     // Computations stand before their callers.
     for &computation in module.computations().iter().rev() {
         let Some(&devices) = within.get(&computation) else { continue };

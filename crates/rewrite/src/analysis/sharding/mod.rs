@@ -24,7 +24,7 @@ use tilewright_ir::Module;
 pub use constraint::stands_alone;
 pub use exchange::{Exchange, Exchanges, Kind, Traffic};
 pub use flow::Flow;
-pub use manual::{ManualCalls, manual_bodies, within_manual};
+pub use manual::{ManualCalls, manual_bodies, with_callees};
 pub use mesh::DeviceMesh;
 pub use spread::{Axes, Spread};
 

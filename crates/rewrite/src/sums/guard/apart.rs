@@ -11,13 +11,13 @@ use tilewright_ir::ops::control::{CallAttrs, GetTupleElementAttrs};
 use tilewright_ir::{EditError, InstId, Module, Op, Position, Shape};
 
 use super::original::Original;
-use super::{Place, choose, parameter};
+use super::{Site, choose, parameter};
 use crate::analysis::sharding::{DeviceMesh, ManualCalls, Spread};
 
 /// Adds a guard of parts; see [`choose`]. Returns the value in place of the sum.
 pub(super) fn guard(
     module: &mut Module,
-    at: Place,
+    at: Site,
     original: &Original,
     inputs: &[InstId],
     mesh: &DeviceMesh,
@@ -37,7 +37,7 @@ pub(super) fn guard(
     for (number, shape) in (0i64..).zip(&shapes) {
         parts.push(parameter(module, body, number, shape.clone())?);
     }
-    let within = Place { computation: body, position: Position::End(body), ..at };
+    let within = Site { computation: body, position: Position::End(body), ..at };
     let Some(root) = choose(module, within, original, &parts, pass)? else { return Ok(None) };
     module.set_root(root)?;
 

@@ -5,10 +5,11 @@ use tilewright_ir::ops::control::GetTupleElementAttrs;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Opcode, Position, Shape};
 use tilewright_target::Target;
 
-use super::Place;
+use super::Site;
 use crate::analysis::reduce::shape_like;
 use crate::analysis::sharding::{DeviceMesh, Spread};
 use crate::cost::contraction::moves_space;
+use crate::guards::calls_guard;
 
 /// The most instructions of the original that a branch computes again.
 const MOST_COPIED: usize = 64;
@@ -129,7 +130,7 @@ impl Original {
         let branch = module.add_computation_before(name, caller);
         let shapes = self.leaves.iter().map(|&leaf| self.shape(module, leaf)).collect();
         let argument = super::parameter(module, branch, 0, Shape::Tuple(shapes))?;
-        let within = Place { computation: branch, position: Position::End(branch), like: self.sum };
+        let within = Site { computation: branch, position: Position::End(branch), like: self.sum };
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         for (index, &leaf) in (0i64..).zip(&self.leaves) {
             let op = Op::GetTupleElement(Box::new(GetTupleElementAttrs { index }));
@@ -141,7 +142,7 @@ impl Original {
             let operands: Vec<InstId> =
                 operands.filter_map(|operand| copies.get(operand).copied()).collect();
             let (op, shape) = (module.op(id).clone(), self.shape(module, id));
-            let (at, name) = (Place { like: id, ..within }, module.name_of(id).to_owned());
+            let (at, name) = (Site { like: id, ..within }, module.name_of(id).to_owned());
             copies.insert(id, at.add_named(module, &name, op, shape, &operands)?);
         }
         if let Some(&root) = copies.get(&self.sum) {
@@ -190,6 +191,8 @@ fn is_copied(module: &Module, id: InstId) -> bool {
 /// nothing.
 fn is_stored(module: &Module, id: InstId, target: &Target) -> bool {
     match module.opcode(id) {
+        // The result of a guard of parts.
+        Opcode::CustomCall => module.operands(id).iter().any(|&part| calls_guard(module, part)),
         Opcode::GetTupleElement => {
             let of = module.operands(id).first();
             let is_state = |&of: &InstId| module.opcode(of) == Opcode::Parameter;

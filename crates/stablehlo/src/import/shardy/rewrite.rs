@@ -1,6 +1,7 @@
 //! Rewrites the operations of functions.
 
 use smol_str::SmolStr;
+use tilewright_ir::ops::control::CustomCallAttrs;
 use tilewright_ir::sdy::Meshes;
 
 use super::super::error::{Import, ImportError};
@@ -209,7 +210,7 @@ impl<'n> Rewriter<'n> {
         self.functions.push(self.body(&operation, &name, std::mem::take(block), &returned));
         if !arguments.is_empty() {
             let ends = (&operation.operands[..], &arguments[..]);
-            let mut call = custom_call(&operation, "xla.sdy.GlobalToLocalShape", ends, true);
+            let mut call = custom_call(&operation, CustomCallAttrs::TO_SHARDS, ends, true);
             add_frontend(&mut call.attributes, inside);
             add_frontend(&mut call.attributes, axes.clone());
             out.push(call);
@@ -217,7 +218,7 @@ impl<'n> Rewriter<'n> {
         out.push(called(&operation, &name, &arguments, &results));
         if !results.is_empty() {
             let ends = (&results[..], &operation.results[..]);
-            let mut call = custom_call(&operation, "xla.sdy.LocalToGlobalShape", ends, true);
+            let mut call = custom_call(&operation, CustomCallAttrs::TO_WHOLES, ends, true);
             add_frontend(&mut call.attributes, axes);
             add_frontend(&mut call.attributes, outside);
             out.push(call);
