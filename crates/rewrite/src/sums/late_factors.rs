@@ -10,7 +10,7 @@
 //! their round of communication.
 //!
 //! Where the terms cancel each other, as they do for a `dy` along `x-c`, their sums are larger than what is left
-//! of them, and so are the roundings. A guard ([`super::guard`]) tests for that when the program runs:
+//! of them, and so are the roundings. A guard (`guard.rs`) tests for that when the program runs:
 //!
 //! ```text
 //! 2 * sum over q of |k| * sqrt(n * sum q^2)  <=  |r| * sum |p|
