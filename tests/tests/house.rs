@@ -55,7 +55,7 @@ fn arrows_point_one_way() {
         ("rewrite", &["ir", "target"][..]),
         ("interp", &["ir"][..]),
         ("proto", &["ir"][..]),
-        ("stablehlo", &["ir", "proto", "text"][..]),
+        ("stablehlo", &["interp", "ir", "proto", "text"][..]),
         ("lower", &["ir", "target"][..]),
         ("sim", &["ir", "lower", "target"][..]),
         (

@@ -24,7 +24,7 @@ use crate::patch::{Patch, Value};
 use crate::reducer::adder;
 use crate::types::element::ElementType;
 use crate::types::literal::{Literal, Native};
-use crate::types::shape::{ArrayShape, Dims, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED};
 use crate::verify::{Verified, verify};
 
 /// Checks whether an op is a batch norm.
@@ -62,7 +62,9 @@ pub fn batch_norms(
         let found: Vec<InstId> = module.instructions(computation).filter(wanted).collect();
         for id in found {
             let operand = module.operands(id).first().and_then(|&x| module.array_shape(x));
-            let Some(element_type) = operand.map(|operand| operand.element_type) else { continue };
+            // The formulas count the elements of dims, so that each needs a size or a bound.
+            let counted = operand.filter(|operand| !operand.dims().contains(&UNBOUNDED));
+            let Some(element_type) = counted.map(|operand| operand.element_type) else { continue };
             let add = match module.opcode(id) {
                 Opcode::BatchNormInference => None,
                 _ => Some(adder(module, element_type, computation)?),

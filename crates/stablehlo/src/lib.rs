@@ -4,13 +4,12 @@
 //! ([`mlir`]), and this tree becomes an HLO module ([`import()`]). It is written in the opposite
 //! order ([`export()`], [`print()`]).
 
-mod assembly;
 pub mod bytecode;
+mod dialect;
 pub mod export;
 pub mod import;
 pub mod mlir;
 pub mod print;
-mod rows;
 pub mod text;
 mod vhlo;
 

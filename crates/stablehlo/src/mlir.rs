@@ -256,6 +256,40 @@ pub enum Attribute {
     },
 }
 
+impl Attribute {
+    /// `3 : i64`.
+    pub fn i64(value: i64) -> Self {
+        Self::integer(value, 64)
+    }
+
+    /// `3 : i32`, of any number of bits.
+    pub fn integer(value: i64, bits: u32) -> Self {
+        let ty = Scalar::Integer { bits, sign: Sign::Signless };
+        Self::Integer(value.into(), Type::Scalar(ty))
+    }
+
+    /// `array<i64: 0, 1>`.
+    pub fn i64s(values: impl IntoIterator<Item = i64>) -> Self {
+        Self::DenseArray(DenseArray::I64(values.into_iter().collect()))
+    }
+
+    /// `"text"`.
+    pub fn text(text: &str) -> Self {
+        Self::String(text.as_bytes().into())
+    }
+
+    /// `#dialect<name VALUE>`.
+    pub fn word(dialect: &str, name: &str, value: &str) -> Self {
+        Self::structure(dialect, name, vec![("value".into(), Self::text(value))])
+    }
+
+    /// `#dialect.name<...>` with these parameters.
+    pub fn structure(dialect: &str, name: &str, parameters: Attributes) -> Self {
+        let (dialect, name) = (dialect.into(), name.into());
+        Self::Dialect(Box::new(DialectAttribute { dialect, name, parameters }))
+    }
+}
+
 /// An attribute of StableHLO with named parameters.
 ///
 /// - `#stablehlo.dot<lhs_batching_dimensions = [0], ...>` is `dot`, each list a

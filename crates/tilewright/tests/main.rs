@@ -16,6 +16,7 @@ mod diff;
 mod explain;
 mod facade;
 mod files;
+mod front_ends;
 mod guard;
 #[cfg(feature = "simulate")]
 mod machine;

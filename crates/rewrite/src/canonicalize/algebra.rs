@@ -6,7 +6,7 @@
 //! x ∘ a = a ∘ x = a      integer x * 0, and(x, false), or(x, true)
 //! x / 1 = x - 0 = x      -(-x) = not(not(x)) = reverse(reverse(x)) = x
 //! x ^ 1 = x              x ^ 2 = x * x
-//! select(true, x, y) = select(p, x, x) = x
+//! select(true, x, y) = select(p, x, x) = x             slice(x) = x, where it keeps all
 //! ```
 //!
 //! Each law but the last holds to the last bit for all values of its type, including NaN and `-0.0`.
@@ -21,13 +21,13 @@
 use std::sync::LazyLock;
 
 use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{ArrayLiteral, Data, Dims, InstId, Module, Op, Opcode};
+use tilewright_ir::{ArrayLiteral, ArrayShape, Data, Dims, InstId, Module, Op, Opcode};
 
 use crate::driver::numbers::Class;
 use crate::driver::swept::Reach;
 use crate::pattern::{
     Match, Pattern, Rule, RuleSet, any, divide, either_order, negate, not, op, reverse, select,
-    subtract,
+    slice, subtract,
 };
 
 /// The ops that may have a neutral element, with the names of their rules.
@@ -93,6 +93,11 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
         .when("reverse the same dims twice", |found| {
             dims(found, "inner").is_some_and(|inner| Some(inner) == dims(found, "outer"))
         }),
+        is("slice-of-everything", slice(x()).named("part").static_dims(), "slice(x) = x", "x")
+            .when("keep every element", |found| {
+                let whole = found.array("x").map(ArrayShape::dims);
+                whole.is_some() && found.array("part").map(ArrayShape::dims) == whole
+            }),
         is("minus-zero", subtract(x(), number()), "x - 0 = x", "x")
             .when("subtract zero", |found| number_of(found).is_some_and(|n| is_zero(&n))),
         is("divided-by-one", divide(x(), number()), "x / 1 = x", "x")

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayShape, Dims, Op, Value};
 
+use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
 use crate::driver::swept::Reach;
 use crate::pattern::{Match, Replacement, Rule, RuleSet, any, broadcast, reshape};
@@ -31,6 +32,19 @@ pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
                     places(found, "inner")?.iter().map(through).collect::<Option<_>>()?,
                 )
             }),
+        Rule::new(
+            "broadcast-that-adds-ones",
+            broadcast(any("x").row_major()).named("root").row_major(),
+        )
+        .with_law("broadcast(x) = reshape(x), where it only adds dims of size 1")
+        .when("keep the number of elements of an array, and the order of its dims", |found| {
+            let (from, to) = (found.array("x"), found.array("root"));
+            let in_order = places(found, "root").is_some_and(|places| places.is_sorted());
+            from.zip(to).is_some_and(|(from, to)| {
+                in_order && from.rank() > 0 && from.num_elements() == to.num_elements()
+            })
+        })
+        .replace(|found, new| new.op_like_root(reshape_op(), [found.get("x")?])),
         Rule::new("broadcast-of-added-ones", of(reshape(any("x")).named("inner").static_dims()))
             .with_law("broadcast(reshape(x)) = broadcast(x), where the reshape adds dims of size 1")
             .replace(|found, new| {

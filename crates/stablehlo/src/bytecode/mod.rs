@@ -10,7 +10,6 @@ mod file;
 mod locations;
 pub(crate) mod numbers;
 mod operations;
-pub(crate) mod properties;
 mod sdy;
 pub(crate) mod stablehlo;
 pub(crate) mod structures;

@@ -11,7 +11,7 @@ use super::builtin;
 use super::cursor::Cursor;
 use super::entries::Entries;
 use super::file::{File, section};
-use super::properties::{Layout, layouts};
+use crate::dialect::{self, Layout, Op};
 use crate::mlir::{
     Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
 };
@@ -51,8 +51,8 @@ struct Name {
     /// The name in StableHLO.
     renamed: SmolStr,
     layouts: Vec<Layout>,
-    /// The rules of an operation of VHLO.
-    rules: Option<vhlo::Rules>,
+    /// The op of StableHLO that an operation of VHLO is.
+    of_vhlo: Option<&'static Op>,
 }
 
 struct Reader<'b> {
@@ -350,20 +350,15 @@ impl<'b> Reader<'b> {
 }
 
 fn name_of(name: &SmolStr) -> Name {
-    let base = name.strip_prefix("vhlo.").map(base_of);
-    let renamed = match base {
-        Some("func") => SmolStr::new_static("func.func"),
-        Some("call") => SmolStr::new_static("func.call"),
-        Some(base) => smol_str::format_smolstr!("stablehlo.{base}"),
-        None => name.clone(),
+    let versioned = name.strip_prefix("vhlo.").and_then(dialect::of_vhlo);
+    let (renamed, layouts) = match versioned {
+        Some((op, version)) => {
+            let names = op.names_of(version).into_iter().map(|(name, _)| (name, false));
+            (SmolStr::new_static(op.name), vec![names.collect()])
+        }
+        None => (name.clone(), dialect::op(name).map(Op::layouts).unwrap_or_default()),
     };
-    let rules = base.map(vhlo::Rules::of);
-    Name { name: name.clone(), renamed, layouts: layouts(name), rules }
-}
-
-/// The name of an operation of VHLO without its version.
-fn base_of(name: &str) -> &str {
-    name.rsplit_once("_v").map_or(name, |(base, _)| base)
+    Name { name: name.clone(), renamed, layouts, of_vhlo: versioned.map(|(op, _)| op) }
 }
 
 /// Returns the name in StableHLO and the attributes there.
@@ -373,8 +368,8 @@ fn rename(
     attributes: Attributes,
     parent: &str,
 ) -> Read<(SmolStr, Attributes)> {
-    let Some(rules) = &name.rules else { return Ok((name.renamed.clone(), attributes)) };
-    let attributes = vhlo::upgrade(rules, attributes)
+    let Some(op) = name.of_vhlo else { return Ok((name.renamed.clone(), attributes)) };
+    let attributes = vhlo::upgrade(op, attributes)
         .map_err(|message| at.error(format!("`{}`: {message}", name.name)))?;
     let renamed = match name.renamed.as_str() {
         "stablehlo.return" if parent == "func.func" => SmolStr::new_static("func.return"),

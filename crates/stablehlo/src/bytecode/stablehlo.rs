@@ -3,33 +3,9 @@
 use super::Read;
 use super::cursor::Cursor;
 use super::entries::Entries;
-use super::structures::{dialect, list, number, read_structure, word};
+use super::structures::{read_structure, word};
+use crate::dialect::{self, Words};
 use crate::mlir::{Attribute, Type};
-
-/// The attributes of one word, by their numbers.
-pub(crate) const WORDS: &[(u64, &str)] = &[
-    (2, "comparison_direction"),
-    (3, "comparison_type"),
-    (6, "fft_type"),
-    (8, "precision"),
-    (9, "rng_algorithm"),
-    (10, "rng_distribution"),
-    (12, "transpose"),
-    (16, "result_accuracy_mode"),
-];
-
-/// The structures, by their numbers.
-pub(crate) const STRUCTURES: &[(u64, &str)] = &[
-    (1, "channel_handle"),
-    (4, "conv"),
-    (5, "dot"),
-    (7, "gather"),
-    (11, "scatter"),
-    (14, "output_operand_alias"),
-    (15, "dot_algorithm"),
-    (17, "result_accuracy"),
-    (19, "sub_axis_info"),
-];
 
 /// The numbers of the bounds of dynamic dims and of attributes of meshes.
 pub(crate) const BOUNDS: u64 = 13;
@@ -38,32 +14,27 @@ pub(crate) const AXIS: u64 = 20;
 pub(crate) const MESH_AXIS: u64 = 21;
 pub(crate) const MESH: u64 = 22;
 
-/// CHLO's words, by their numbers.
-pub(crate) const CHLO_WORDS: &[(u64, &str)] =
-    &[(0, "comparison_direction"), (1, "comparison_type")];
+/// The number of a word of CHLO; its first words are StableHLO's.
+pub(crate) fn chlo_code(words: &Words) -> Option<u64> {
+    let at = dialect::WORDS.iter().position(|known| known.name == words.name)?;
+    (at < CHLO_WORDS).then_some(at as u64)
+}
+
+/// How many of StableHLO's enumerations CHLO has.
+const CHLO_WORDS: usize = 2;
 
 /// The numbers of the types.
 pub(crate) const TOKEN: u64 = 0;
 pub(crate) const FUTURE: u64 = 1;
 
-/// Returns the name that belongs to a number.
-pub(crate) fn named(table: &[(u64, &'static str)], number: u64) -> Option<&'static str> {
-    table.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
-}
-
-/// Returns the number that belongs to a name.
-pub(crate) fn numbered(table: &[(u64, &'static str)], name: &str) -> Option<u64> {
-    table.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
-}
-
 pub(super) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attribute> {
     let before = *cursor;
     let code = cursor.varint()?;
-    if let Some(name) = named(WORDS, code) {
-        return word(cursor, "stablehlo", name);
+    if let Some(words) = dialect::WORDS.iter().find(|words| words.codes.0 == code) {
+        return word(cursor, "stablehlo", words);
     }
-    if let Some(name) = named(STRUCTURES, code) {
-        return read_structure(entries, cursor, name);
+    if let Some(structure) = dialect::structure(|known| known.codes.0 == Some(code)) {
+        return read_structure(entries, cursor, structure);
     }
     match code {
         BOUNDS => Ok(bounds(cursor.signed_list()?)),
@@ -93,8 +64,8 @@ pub(super) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> R
 pub(super) fn chlo_attribute(cursor: &mut Cursor<'_>) -> Read<Attribute> {
     let before = *cursor;
     let code = cursor.varint()?;
-    match named(CHLO_WORDS, code) {
-        Some(name) => word(cursor, "chlo", name),
+    match dialect::WORDS.iter().find(|words| chlo_code(words) == Some(code)) {
+        Some(words) => word(cursor, "chlo", words),
         None => Err(before.error(format!("CHLO has no attribute {code}"))),
     }
 }
@@ -110,31 +81,31 @@ pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Typ
 
 /// `#stablehlo.bounds<...>`.
 pub(crate) fn bounds(values: Vec<i64>) -> Attribute {
-    dialect("stablehlo", "bounds", vec![("value".into(), list(values))])
+    Attribute::structure("stablehlo", "bounds", vec![("value".into(), Attribute::i64s(values))])
 }
 
 /// The groups of devices that axes of a mesh make.
 pub(crate) fn replica_groups(mesh: Attribute, axes: Attribute) -> Attribute {
     let parameters = vec![("mesh".into(), mesh), ("axes".into(), axes)];
-    dialect("stablehlo", "replica_group_mesh_axes", parameters)
+    Attribute::structure("stablehlo", "replica_group_mesh_axes", parameters)
 }
 
 /// An axis of a mesh, or a part of one.
 pub(crate) fn axis(name: Attribute, part: Option<Attribute>) -> Attribute {
     let mut parameters = vec![("name".into(), name)];
     parameters.extend(part.map(|part| ("sub_axis_info".into(), part)));
-    dialect("stablehlo", "axis_ref", parameters)
+    Attribute::structure("stablehlo", "axis_ref", parameters)
 }
 
 /// The definition of an axis.
 pub(crate) fn mesh_axis(name: Attribute, size: i64) -> Attribute {
-    let parameters = vec![("name".into(), name), ("size".into(), number(size))];
-    dialect("stablehlo", "mesh_axis", parameters)
+    let parameters = vec![("name".into(), name), ("size".into(), Attribute::i64(size))];
+    Attribute::structure("stablehlo", "mesh_axis", parameters)
 }
 
 /// A mesh.
 pub(crate) fn mesh(axes: Attribute, devices: Option<Attribute>) -> Attribute {
     let mut parameters = vec![("axes".into(), axes)];
     parameters.extend(devices.map(|devices| ("device_ids".into(), devices)));
-    dialect("stablehlo", "mesh", parameters)
+    Attribute::structure("stablehlo", "mesh", parameters)
 }

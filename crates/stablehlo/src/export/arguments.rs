@@ -4,7 +4,6 @@ use smol_str::SmolStr;
 use tilewright_ir::metadata::{FrontendAttributes, InputOutputAlias};
 use tilewright_ir::{ArrayShape, Extras, Layout, Module, Shape, Sharding};
 
-use super::attributes::{i64s, int, sized_int, string};
 use super::forms::text;
 use crate::mlir::{Attribute, Attributes};
 
@@ -17,12 +16,12 @@ pub(super) fn of_module(module: &Module) -> Attributes {
         let (output, parameter) = flat_alias(module, alias)?;
         let parts = vec![
             text("kind", kind),
-            ("parameter_index".into(), i64s([])),
-            ("parameter_number".into(), int(parameter)),
+            ("parameter_index".into(), Attribute::i64s([])),
+            ("parameter_number".into(), Attribute::i64(parameter)),
         ];
         Some(Attribute::Dictionary(vec![
             ("alias".into(), Attribute::Dictionary(parts)),
-            ("output_index".into(), i64s(output)),
+            ("output_index".into(), Attribute::i64s(output)),
         ]))
     });
     let aliases: Vec<Attribute> = aliases.collect();
@@ -34,7 +33,7 @@ pub(super) fn of_module(module: &Module) -> Attributes {
         ("mhlo.num_replicas", header.replica_count),
     ] {
         if let Some(count) = count {
-            attributes.push((name.into(), sized_int(count, 32)));
+            attributes.push((name.into(), Attribute::integer(count, 32)));
         }
     }
     attributes.extend(layouts(module));
@@ -133,7 +132,7 @@ fn frontend(entries: &FrontendAttributes) -> Attributes {
     let mut entries: Attributes = entries
         .iter()
         .filter(|(name, _)| !name.starts_with("composite."))
-        .map(|(name, value)| (name.clone(), string(&unquoted(value))))
+        .map(|(name, value)| (name.clone(), Attribute::text(&unquoted(value))))
         .collect();
     if entries.is_empty() {
         return Vec::new();

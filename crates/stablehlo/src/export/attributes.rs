@@ -3,15 +3,7 @@
 use tilewright_ir::{ArrayLiteral, Data};
 
 use super::types;
-use crate::mlir::{
-    Attribute, Attributes, DenseArray, DenseElements, DialectAttribute, Elements, Scalar, Sign,
-    TensorType, Type,
-};
-
-/// A string.
-pub(super) fn string(text: &str) -> Attribute {
-    Attribute::String(text.as_bytes().into())
-}
+use crate::mlir::{Attribute, DenseElements, Elements, Scalar, TensorType, Type};
 
 /// Reads an attribute that is kept as MLIR's text.
 pub(super) fn parsed(text: &str) -> Option<Attribute> {
@@ -24,34 +16,9 @@ pub(super) fn parsed(text: &str) -> Option<Attribute> {
     }
 }
 
-/// `3 : i64`.
-pub(super) fn int(value: i64) -> Attribute {
-    sized_int(value, 64)
-}
-
-/// `3 : i32`, of any number of bits.
-pub(super) fn sized_int(value: i64, bits: u32) -> Attribute {
-    let ty = Type::Scalar(Scalar::Integer { bits, sign: Sign::Signless });
-    Attribute::Integer(i128::from(value), ty)
-}
-
-/// `array<i64: 0, 1>`.
-pub(super) fn i64s(values: impl IntoIterator<Item = i64>) -> Attribute {
-    Attribute::DenseArray(DenseArray::I64(values.into_iter().collect()))
-}
-
 /// `#stablehlo<name VALUE>`.
 pub(super) fn word(name: &str, value: &str) -> Attribute {
-    dialect(name, vec![("value".into(), string(value))])
-}
-
-/// `#stablehlo.name<...>`.
-pub(super) fn dialect(name: &str, parameters: Attributes) -> Attribute {
-    Attribute::Dialect(Box::new(DialectAttribute {
-        dialect: "stablehlo".into(),
-        name: name.into(),
-        parameters,
-    }))
+    Attribute::word("stablehlo", name, value)
 }
 
 /// `dense<[[0, 1]]> : tensor<1x2xi64>`. A table without rows has no columns.

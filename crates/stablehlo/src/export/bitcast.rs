@@ -4,12 +4,11 @@
 use tilewright_ir::metadata::value_of;
 use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Op};
 
-use super::attributes::{i64s, string};
 use super::body::Body;
 use super::error::Export;
 use super::types;
 use super::value::Yield;
-use crate::mlir::Attributes;
+use crate::mlir::{Attribute, Attributes};
 
 /// An operation that helps, with the shape of its result.
 struct Step {
@@ -47,7 +46,7 @@ fn same(body: &mut Body<'_, '_>, id: InstId) -> Export<()> {
     });
     match yielded {
         Yield::One(value) if is_sharded => {
-            let name = vec![("call_target_name".into(), string("Sharding"))];
+            let name = vec![("call_target_name".into(), Attribute::text("Sharding"))];
             body.emit(id, "stablehlo.custom_call", &[value], name, Vec::new())
         }
         yielded => {
@@ -116,7 +115,7 @@ fn order(shape: &ArrayShape) -> Result<Vec<usize>, &'static str> {
 
 fn transpose(permutation: &[usize], shape: ArrayShape) -> Step {
     let permutation = permutation.iter().filter_map(|&dim| i64::try_from(dim).ok());
-    let attributes = vec![("permutation".into(), i64s(permutation))];
+    let attributes = vec![("permutation".into(), Attribute::i64s(permutation))];
     Step { name: "stablehlo.transpose", attributes, shape }
 }
 

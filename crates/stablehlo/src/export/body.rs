@@ -9,8 +9,8 @@ use tilewright_ir::{ArrayShape, CompId, InstId, Op, Opcode, Shape, infer_mixed};
 use super::error::{Export, ExportError, ExportErrorKind};
 use super::value::Yield;
 use super::{Exporter, arguments, control, forms, locations, operation, special, types};
+use crate::dialect;
 use crate::mlir::{Attributes, Block, Location, Operation, Region, Type, Value};
-use crate::rows::{ROWS, Row};
 
 /// A block under way.
 pub(super) struct Body<'e, 'm> {
@@ -124,7 +124,7 @@ impl<'m> Body<'_, 'm> {
 
     fn by_row(&mut self, id: InstId, op: &'m Op) -> Export<()> {
         let opcode = op.opcode();
-        let row = ROWS.iter().find(|row| row.opcode == opcode).ok_or_else(|| {
+        let row = dialect::of_opcode(opcode).ok_or_else(|| {
             self.unsupported(&format!("StableHLO has no op `{opcode}`; rewrite it first"))
         })?;
         let attributes = forms::write(row, op);
@@ -174,7 +174,7 @@ impl<'m> Body<'_, 'm> {
         Ok(())
     }
 
-    fn regions(&mut self, row: &Row, op: &'m Op) -> Export<Vec<Region>> {
+    fn regions(&mut self, row: &dialect::Op, op: &'m Op) -> Export<Vec<Region>> {
         if row.regions.is_empty() {
             return Ok(Vec::new());
         }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, WhileAttrs};
 use tilewright_ir::{CompId, InstId, Op, Shape};
 
-use super::attributes::{dialect, i64s, int, parsed, sized_int};
+use super::attributes::parsed;
 use super::body::Body;
 use super::error::Export;
 use super::forms::text;
@@ -86,7 +86,7 @@ fn composite(body: &mut Body<'_, '_>, id: InstId, to_apply: CompId) -> Export<()
         ("composite_attributes".into(), attributes),
         ("decomposition".into(), Attribute::Symbol(SmallVec::from_iter([function]))),
         text("name", &name),
-        ("version".into(), sized_int(version, 32)),
+        ("version".into(), Attribute::integer(version, 32)),
     ];
     body.emit(id, "stablehlo.composite", &operands, attributes, Vec::new())
 }
@@ -102,7 +102,7 @@ fn custom_call(body: &mut Body<'_, '_>, id: InstId, attrs: &CustomCallAttrs) -> 
         ApiVersion::StatusReturningUnified => 3,
         ApiVersion::TypedFfi => 4,
     };
-    let mut attributes = vec![("api_version".into(), sized_int(version, 32))];
+    let mut attributes = vec![("api_version".into(), Attribute::integer(version, 32))];
     attributes.extend(backend_config(body, id, attrs.api_version)?);
     attributes.push(text("call_target_name", &attrs.custom_call_target));
     let called: Vec<CompId> =
@@ -166,7 +166,7 @@ fn parts(body: &mut Body<'_, '_>, value: crate::mlir::Value, shape: &Shape) -> E
     for (index, shape) in (0i64..).zip(shapes) {
         let ty = types::ty(shape);
         let ty = ty.ok_or_else(|| body.unsupported("StableHLO has no values of this shape"))?;
-        let index = vec![("index".into(), sized_int(index, 32))];
+        let index = vec![("index".into(), Attribute::integer(index, 32))];
         let part = body.help("stablehlo.get_tuple_element", &[value], index, ty);
         all.push(parts(body, part, shape)?);
     }
@@ -218,11 +218,11 @@ fn order(shape: &Shape) -> Attribute {
 fn aliases(attrs: &CustomCallAttrs) -> Attribute {
     let aliases = attrs.output_to_operand_aliasing.iter().map(|alias| {
         let parameters = vec![
-            ("output_tuple_indices".into(), i64s(alias.output.iter().copied())),
-            ("operand_index".into(), int(alias.operand)),
-            ("operand_tuple_indices".into(), i64s(alias.operand_part.iter().copied())),
+            ("output_tuple_indices".into(), Attribute::i64s(alias.output.iter().copied())),
+            ("operand_index".into(), Attribute::i64(alias.operand)),
+            ("operand_tuple_indices".into(), Attribute::i64s(alias.operand_part.iter().copied())),
         ];
-        dialect("output_operand_alias", parameters)
+        Attribute::structure("stablehlo", "output_operand_alias", parameters)
     });
     Attribute::Array(aliases.collect())
 }

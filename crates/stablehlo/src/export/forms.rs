@@ -1,4 +1,4 @@
-//! Attributes of HLO as attributes of StableHLO, by the forms of their rows.
+//! Attributes of HLO as attributes of StableHLO, by their kinds.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -7,101 +7,101 @@ use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::ops::dims::{ConvDims, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 
-use super::attributes::{dialect, i64s, int, sized_int, string, table, word};
-use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Type, value_of};
-use crate::rows::{Form, Row};
+use super::attributes::{table, word};
+use crate::dialect::{self, Joined, Kind, Parameter, Structure};
+use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Type};
 
-/// Returns the attributes of an op by its row.
-pub(super) fn write(row: &Row, op: &Op) -> Attributes {
+/// Returns the attributes of an instruction by the row of the op that it becomes.
+pub(super) fn write(row: &dialect::Op, op: &Op) -> Attributes {
     let mut values: Vec<(&'static str, AttrValue)> = Vec::new();
     op.for_each_attr(&mut |name, value| values.push((name, value)));
+    let find = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let mut written = Attributes::new();
-    for (name, from, form) in row.attributes {
-        let value = values.iter().find(|(known, _)| known == from).map(|(_, value)| value);
-        match (form, value) {
-            (Form::Slices | Form::Padding | Form::Window(..) | Form::ConvWindow, Some(value)) => {
-                grouped(&mut written, *form, value);
-            }
-            (Form::Window(..), None) => {
-                grouped(&mut written, *form, &AttrValue::Window(SmallVec::new()));
-            }
-            _ => {
-                if let Some(attribute) = value.map_or_else(|| missing(*form), |v| single(*form, v))
-                {
-                    insert(&mut written, name, attribute);
-                }
-            }
+    for attr in row.attributes() {
+        let value = match (attr.kind, attr.hlo) {
+            (Kind::Structure(structure), _) => Some(parameters(structure, find)),
+            (kind, Some(hlo)) => match find(hlo) {
+                Some(value) => single(kind, value),
+                None => missing(kind),
+            },
+            (_, None) => None,
+        };
+        written.extend(value.map(|value| (attr.name.into(), value)));
+    }
+    if let Some(joined) = row.joined {
+        let no_window = AttrValue::Window(SmallVec::new());
+        let empty = matches!(joined, Joined::Window(..)).then_some(&no_window);
+        if let Some(value) = find(joined.hlo()).or(empty) {
+            self::joined(&mut written, joined, value);
         }
     }
     written
 }
 
-/// Adds an attribute; `a.b` is the parameter `b` of the attribute `a`.
-fn insert(written: &mut Attributes, name: &str, attribute: Attribute) {
-    let Some((outer, inner)) = name.split_once('.') else {
-        written.push((name.into(), attribute));
-        return;
-    };
-    // MLIR leaves empty lists out, but not all of them.
-    let is_empty =
-        matches!(&attribute, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty());
-    if value_of(written, outer).is_none() {
-        let name = match outer {
-            "dot_dimension_numbers" => "dot",
-            "scatter_dimension_numbers" => "scatter",
-            _ => "gather",
+/// Returns a structure, without the parameters that MLIR leaves out.
+fn parameters<'v>(
+    structure: &Structure,
+    find: impl Fn(&str) -> Option<&'v AttrValue>,
+) -> Attribute {
+    let parameter = |parameter: &Parameter| {
+        let value = match find(parameter.hlo?)? {
+            AttrValue::Dims(dims) => Attribute::i64s(dims.iter().copied()),
+            AttrValue::Int(value) => Attribute::i64(*value),
+            _ => return None,
         };
-        written.push((outer.into(), dialect(name, Vec::new())));
-    }
-    let parent = written.iter_mut().find(|(name, _)| name == outer);
-    if let (Some((_, Attribute::Dialect(parent))), false) = (parent, is_empty) {
-        parent.parameters.push((inner.into(), attribute));
-    }
+        let is_empty = matches!(
+            &value, Attribute::DenseArray(DenseArray::I64(list)) if list.is_empty()
+        );
+        (!is_empty).then(|| (parameter.name.into(), value))
+    };
+    let parameters = structure.parameters.iter().filter_map(parameter).collect();
+    Attribute::structure("stablehlo", structure.name, parameters)
 }
 
 /// Returns what StableHLO writes for an attribute that HLO leaves out.
-fn missing(form: Form) -> Option<Attribute> {
-    match form {
-        // It is written if it is a parameter of an attribute that must be there.
-        Form::Dims => Some(i64s([])),
-        Form::PlainBool => Some(Attribute::Bool(false)),
-        Form::Int => Some(int(1)),
-        Form::Groups => Some(table(&[])),
+fn missing(kind: Kind) -> Option<Attribute> {
+    match kind {
+        Kind::Dims => Some(Attribute::i64s([])),
+        Kind::Bool => Some(Attribute::Bool(false)),
+        Kind::Integer(..) => Some(Attribute::i64(1)),
+        Kind::Groups => Some(table(&[])),
         _ => None,
     }
 }
 
-fn single(form: Form, value: &AttrValue) -> Option<Attribute> {
-    Some(match (form, value) {
-        (Form::Dims, AttrValue::Dims(dims)) => i64s(dims.iter().copied()),
-        (Form::Int, AttrValue::Int(value)) => int(*value),
-        (Form::Int32, AttrValue::Int(value)) => sized_int(*value, 32),
-        (Form::OneDim, AttrValue::Dims(dims)) => int(*dims.first()?),
-        (Form::Float, AttrValue::Float(value)) => {
+fn single(kind: Kind, value: &AttrValue) -> Option<Attribute> {
+    Some(match (kind, value) {
+        (Kind::Dims, AttrValue::Dims(dims)) => Attribute::i64s(dims.iter().copied()),
+        (Kind::Integer(bits, _), AttrValue::Int(value)) => Attribute::integer(*value, bits),
+        (Kind::OneDim, AttrValue::Dims(dims)) => Attribute::i64(*dims.first()?),
+        (Kind::Float(_), AttrValue::Float(value)) => {
             Attribute::Float(f64::from(value.0), Type::Scalar(Scalar::Float("f32".into())))
         }
-        (Form::PlainBool | Form::OptionalBool, AttrValue::Bool(value)) => Attribute::Bool(*value),
-        (Form::Unit, AttrValue::Bool(true)) => Attribute::Unit,
-        (Form::Word(name), AttrValue::Word(value)) => word(name, value),
-        (Form::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
+        (Kind::Bool, AttrValue::Bool(value)) => Attribute::Bool(*value),
+        (Kind::Unit, AttrValue::Bool(true)) => Attribute::Unit,
+        (Kind::Word(name), AttrValue::Word(value)) => word(name, value),
+        (Kind::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
             word(name, &value.strip_prefix(prefix).unwrap_or(value).to_uppercase())
         }
-        (Form::Precisions, AttrValue::Words(words)) => {
+        (Kind::Precisions, AttrValue::Words(words)) => {
             let words = words.iter().map(|value| word("precision", &value.to_uppercase()));
             Attribute::Array(words.collect())
         }
-        (Form::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
-        (Form::Pairs, AttrValue::Pairs(pairs)) => {
+        (Kind::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
+        (Kind::Pairs, AttrValue::Pairs(pairs)) => {
             table(&pairs.iter().map(|&(from, to)| vec![from, to]).collect::<Vec<_>>())
         }
-        (Form::Channel, AttrValue::Int(handle)) => {
+        (Kind::Channel, AttrValue::Int(handle)) => {
             // The type of a channel between devices.
-            let parameters = vec![("handle".into(), int(*handle)), ("type".into(), int(1))];
-            dialect("channel_handle", parameters)
+            let parameters = vec![
+                ("handle".into(), Attribute::i64(*handle)),
+                ("type".into(), Attribute::i64(1)),
+            ];
+            Attribute::structure("stablehlo", "channel_handle", parameters)
         }
-        (Form::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
-        (Form::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
-        (Form::Conv, AttrValue::ConvDims(dims)) => conv(dims),
+        (Kind::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
+        (Kind::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
+        (Kind::Convolution, AttrValue::ConvDims(dims)) => conv(dims),
         _ => return None,
     })
 }
@@ -116,10 +116,10 @@ fn accuracy(accuracy: &ResultAccuracy) -> Option<Attribute> {
     let parameters = vec![
         ("atol".into(), f64(atol)),
         ("rtol".into(), f64(rtol)),
-        ("ulps".into(), int(ulps)),
+        ("ulps".into(), Attribute::i64(ulps)),
         ("mode".into(), word("result_accuracy_mode", mode)),
     ];
-    Some(dialect("result_accuracy", parameters))
+    Some(Attribute::structure("stablehlo", "result_accuracy", parameters))
 }
 
 fn algorithm(name: &str) -> Option<Attribute> {
@@ -133,16 +133,16 @@ fn algorithm(name: &str) -> Option<Attribute> {
         ("lhs_precision_type".into(), ty(left)),
         ("rhs_precision_type".into(), ty(right)),
         ("accumulation_type".into(), ty(sum)),
-        ("lhs_component_count".into(), int(1)),
-        ("rhs_component_count".into(), int(1)),
-        ("num_primitive_operations".into(), int(*products)),
+        ("lhs_component_count".into(), Attribute::i64(1)),
+        ("rhs_component_count".into(), Attribute::i64(1)),
+        ("num_primitive_operations".into(), Attribute::i64(*products)),
         ("allow_imprecise_accumulation".into(), Attribute::Bool(*fast)),
     ];
-    Some(dialect("dot_algorithm", parameters))
+    Some(Attribute::structure("stablehlo", "dot_algorithm", parameters))
 }
 
 fn conv(dims: &ConvDims) -> Attribute {
-    let list = |dims: &[i64]| i64s(dims.iter().copied());
+    let (list, int) = (|dims: &[i64]| Attribute::i64s(dims.iter().copied()), Attribute::i64);
     let parameters = vec![
         ("input_batch_dimension".into(), int(dims.input_batch)),
         ("input_feature_dimension".into(), int(dims.input_feature)),
@@ -154,28 +154,30 @@ fn conv(dims: &ConvDims) -> Attribute {
         ("output_feature_dimension".into(), int(dims.output_feature)),
         ("output_spatial_dimensions".into(), list(&dims.output_spatial)),
     ];
-    dialect("conv", parameters)
+    Attribute::structure("stablehlo", "conv", parameters)
 }
 
-/// Attributes that are several in StableHLO.
-fn grouped(written: &mut Attributes, form: Form, value: &AttrValue) {
-    let mut add = |name: &str, values: Vec<i64>| written.push((name.into(), i64s(values)));
-    match (form, value) {
-        (Form::Slices, AttrValue::Slices(slices)) => {
+/// Adds the attributes that are one in HLO.
+fn joined(written: &mut Attributes, joined: Joined, value: &AttrValue) {
+    let mut add = |name: &str, values: Vec<i64>| {
+        written.push((name.into(), Attribute::i64s(values)));
+    };
+    match (joined, value) {
+        (Joined::Slices, AttrValue::Slices(slices)) => {
             add("limit_indices", slices.iter().map(|dim| dim.limit).collect());
             add("start_indices", slices.iter().map(|dim| dim.start).collect());
             add("strides", slices.iter().map(|dim| dim.stride).collect());
         }
-        (Form::Padding, AttrValue::Padding(dims)) => {
+        (Joined::Padding, AttrValue::Padding(dims)) => {
             add("edge_padding_high", dims.iter().map(|dim| dim.high).collect());
             add("edge_padding_low", dims.iter().map(|dim| dim.low).collect());
             add("interior_padding", dims.iter().map(|dim| dim.interior).collect());
         }
-        (Form::Window(base, dilation), AttrValue::Window(dims)) => {
+        (Joined::Window(base, dilation), AttrValue::Window(dims)) => {
             add("window_dimensions", dims.iter().map(|dim| dim.size).collect());
             window(written, dims, base, dilation);
         }
-        (Form::ConvWindow, AttrValue::Window(dims)) => {
+        (Joined::ConvolutionWindow, AttrValue::Window(dims)) => {
             window(written, dims, "lhs_dilation", "rhs_dilation");
             let reversal = dims.iter().map(|dim| dim.reversal).collect();
             let reversal = Attribute::DenseArray(DenseArray::Bool(reversal));
@@ -188,7 +190,7 @@ fn grouped(written: &mut Attributes, form: Form, value: &AttrValue) {
 fn window(written: &mut Attributes, dims: &[WindowDim], base: &str, dilation: &str) {
     let mut add = |name: &str, values: Vec<i64>| {
         if !name.is_empty() {
-            written.push((name.into(), i64s(values)));
+            written.push((name.into(), Attribute::i64s(values)));
         }
     };
     add("window_strides", dims.iter().map(|dim| dim.stride).collect());
@@ -205,5 +207,5 @@ fn window(written: &mut Attributes, dims: &[WindowDim], base: &str, dilation: &s
 
 /// A string among attributes.
 pub(super) fn text(name: &str, value: &str) -> (SmolStr, Attribute) {
-    (name.into(), string(value))
+    (name.into(), Attribute::text(value))
 }

@@ -101,7 +101,7 @@ impl<'m> Exporter<'m> {
 
     fn finish(self) -> Program {
         let block = Block { arguments: Vec::new(), operations: self.functions };
-        let name: Attribute = attributes::string(&self.module.name);
+        let name: Attribute = Attribute::text(&self.module.name);
         let mut module = operation("builtin.module", vec![("sym_name".into(), name)]);
         module.attributes.extend(arguments::of_module(self.module));
         module.regions.push(Region { blocks: vec![block] });

@@ -3,13 +3,13 @@
 use tilewright_ir::ops::contract::Precision;
 use tilewright_ir::{InstId, Op, Opcode, Shape};
 
-use super::attributes::{i64s, int, literal, string, table, word};
+use super::attributes::{literal, table, word};
 use super::body::{Body, Convert, Special};
 use super::error::Export;
 use super::forms::text;
 use super::value::Yield;
 use super::{bitcast, transfer, types};
-use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Type};
+use crate::mlir::{Attribute, Attributes, DenseArray, Type};
 
 const SPECIAL: &[Special] = &[
     (Opcode::Constant, constant),
@@ -76,7 +76,7 @@ fn dynamic_reshape<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export
         .iter()
         .map(|&size| body.help("stablehlo.reshape", &[size], Vec::new(), ty(1)))
         .collect();
-    let dim = vec![("dimension".into(), int(0))];
+    let dim = vec![("dimension".into(), Attribute::i64(0))];
     let sizes = match parts[..] {
         [only] => only,
         _ => body.help("stablehlo.concatenate", &parts, dim, ty(parts.len())),
@@ -89,7 +89,7 @@ fn start_indices<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<
     let name = op.opcode().name().replace('-', "_");
     let (count, attributes) = match op {
         Op::DynamicSlice(attrs) => {
-            let sizes = i64s(attrs.dynamic_slice_sizes.iter().copied());
+            let sizes = Attribute::i64s(attrs.dynamic_slice_sizes.iter().copied());
             (1, vec![("slice_sizes".into(), sizes)])
         }
         _ => (2, Attributes::new()),
@@ -101,9 +101,9 @@ fn start_indices<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<
         let indices = operands.split_off(count);
         for (start, _) in (0..shape.dims().first().copied().unwrap_or(0)).zip(0..64) {
             let slice = vec![
-                ("limit_indices".into(), i64s([start + 1])),
-                ("start_indices".into(), i64s([start])),
-                ("strides".into(), i64s([1])),
+                ("limit_indices".into(), Attribute::i64s([start + 1])),
+                ("start_indices".into(), Attribute::i64s([start])),
+                ("strides".into(), Attribute::i64s([1])),
             ];
             let one = types::tensor(&tilewright_ir::ArrayShape::new(shape.element_type, [1]));
             let scalar = types::tensor(&tilewright_ir::ArrayShape::scalar(shape.element_type));
@@ -150,10 +150,11 @@ fn all_to_all<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()>
     let groups = groups.ok_or_else(|| body.unsupported("there are too many devices to list"))?;
     let mut attributes = Attributes::new();
     if let Some(channel) = attrs.channel_id {
-        let parameters = vec![("handle".into(), int(channel)), ("type".into(), int(1))];
+        let parameters =
+            vec![("handle".into(), Attribute::i64(channel)), ("type".into(), Attribute::i64(1))];
         let is_array = attrs.dimensions.is_some();
         let channel = if is_array {
-            super::attributes::dialect("channel_handle", parameters)
+            Attribute::structure("stablehlo", "channel_handle", parameters)
         } else {
             mhlo("channel_handle", parameters)
         };
@@ -167,19 +168,15 @@ fn all_to_all<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()>
     let count = count.ok_or_else(|| {
         body.unsupported("StableHLO's all_to_all needs the groups of devices; name them")
     })?;
-    attributes.push(("concat_dimension".into(), int(dim)));
+    attributes.push(("concat_dimension".into(), Attribute::i64(dim)));
     attributes.push(("replica_groups".into(), table(&groups)));
-    attributes.push(("split_count".into(), int(count)));
-    attributes.push(("split_dimension".into(), int(dim)));
+    attributes.push(("split_count".into(), Attribute::i64(count)));
+    attributes.push(("split_dimension".into(), Attribute::i64(dim)));
     body.emit(id, "stablehlo.all_to_all", &operands, attributes, Vec::new())
 }
 
 fn mhlo(name: &str, parameters: Attributes) -> Attribute {
-    Attribute::Dialect(Box::new(DialectAttribute {
-        dialect: "mhlo".into(),
-        name: name.into(),
-        parameters,
-    }))
+    Attribute::structure("mhlo", name, parameters)
 }
 
 /// A value that waits for a token is the first result of a barrier of both.
@@ -201,7 +198,7 @@ fn add_dependency<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<
 fn top_k<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
     let Op::TopK(attrs) = op else { return Err(body.invalid("it is no topk")) };
     let operands = body.operand_values(id)?;
-    let k = ("k".into(), int(attrs.k));
+    let k = ("k".into(), Attribute::i64(attrs.k));
     if attrs.largest {
         return body.emit(id, "chlo.top_k", &operands, vec![k], Vec::new());
     }
@@ -214,7 +211,7 @@ fn map<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
     let Op::Map(attrs) = op else { return Err(body.invalid("it is no map")) };
     let region = body.region(attrs.to_apply)?;
     let rank = body.array(id)?.rank();
-    let attributes = vec![("dimensions".into(), i64s((0..).take(rank)))];
+    let attributes = vec![("dimensions".into(), Attribute::i64s((0..).take(rank)))];
     let operands = body.operand_values(id)?;
     body.emit(id, "stablehlo.map", &operands, attributes, vec![region])
 }
@@ -225,7 +222,7 @@ fn domain<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
     let attributes = vec![
         text("entry_metadata", &tilewright_text::print_sharding(&attrs.domain.entry)),
         text("exit_metadata", &tilewright_text::print_sharding(&attrs.domain.exit)),
-        ("kind".into(), mhlo("kind", vec![("value".into(), string("sharding"))])),
+        ("kind".into(), Attribute::word("mhlo", "kind", "sharding")),
     ];
     body.emit(id, "mhlo.domain", &operands, attributes, Vec::new())
 }
@@ -234,7 +231,7 @@ fn ragged_dot<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()>
     let Op::RaggedDot(attrs) = op else { return Err(body.invalid("it is no ragged dot")) };
     let lists = |lists: &[(&str, &[i64])]| -> Attributes {
         let given = lists.iter().filter(|(_, dims)| !dims.is_empty());
-        given.map(|(name, dims)| ((*name).into(), i64s(dims.iter().copied()))).collect()
+        given.map(|(name, dims)| ((*name).into(), Attribute::i64s(dims.iter().copied()))).collect()
     };
     let dot = lists(&[
         ("lhs_batching_dimensions", &attrs.lhs_batch_dims),
@@ -250,7 +247,7 @@ fn ragged_dot<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()>
     let mut attributes = Attributes::new();
     if !attrs.operand_precision.is_empty() {
         let name = |&precision: &Precision| {
-            mhlo("precision", vec![("value".into(), string(&precision.name().to_uppercase()))])
+            Attribute::word("mhlo", "precision", &precision.name().to_uppercase())
         };
         let words = attrs.operand_precision.iter().map(name).collect();
         attributes.push(("precision_config".into(), Attribute::Array(words)));
@@ -274,7 +271,7 @@ fn scan<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
         |count: usize| Attribute::DenseArray(DenseArray::Integer(32, vec![others(count), carries]));
     let results = body.exporter.module.shape(id).as_tuple().map_or(1, <[Shape]>::len);
     let mut attributes =
-        vec![("dimension".into(), int(attrs.dimensions.first().copied().unwrap_or(0)))];
+        vec![("dimension".into(), Attribute::i64(attrs.dimensions.first().copied().unwrap_or(0)))];
     if let Some(is_associative) = attrs.is_associative {
         attributes.push(("is_associative".into(), Attribute::Bool(is_associative)));
     }

@@ -3,7 +3,6 @@
 use tilewright_ir::ops::control::TransferAttrs;
 use tilewright_ir::{InstId, Op};
 
-use super::attributes::{dialect, int};
 use super::body::Body;
 use super::error::Export;
 use crate::mlir::{Attribute, Attributes};
@@ -53,9 +52,10 @@ fn transfer(
         return Err(body.unsupported("StableHLO's transfers need a channel; give it a channel_id"));
     };
     let kind = if attrs.is_host_transfer { of_host } else { DEVICE_TO_DEVICE };
-    let parameters = vec![("handle".into(), int(channel)), ("type".into(), int(kind))];
+    let parameters =
+        vec![("handle".into(), Attribute::i64(channel)), ("type".into(), Attribute::i64(kind))];
     let attributes: Attributes = vec![
-        ("channel_handle".into(), dialect("channel_handle", parameters)),
+        ("channel_handle".into(), Attribute::structure("stablehlo", "channel_handle", parameters)),
         ("is_host_transfer".into(), Attribute::Bool(attrs.is_host_transfer)),
     ];
     body.emit(id, name, &operands, attributes, Vec::new())

@@ -7,8 +7,8 @@ use tilewright_ir::{Op, Opcode, Shape};
 
 use super::body::Body;
 use super::error::{Import, ImportError};
+use crate::dialect;
 use crate::mlir::{Block, Operation};
-use crate::rows::{ROWS, Row};
 
 /// Returns the only operation of a block, if it takes the block's arguments and the block returns its results.
 fn only(block: &Block) -> Option<&Operation> {
@@ -18,14 +18,14 @@ fn only(block: &Block) -> Option<&Operation> {
     is_whole.then_some(operation)
 }
 
-/// Returns the row of a collective that HLO starts by an op of its own.
-fn row_of(operation: &Operation) -> Option<&'static Row> {
+/// Returns a collective that HLO starts by an op of its own.
+fn own(operation: &Operation) -> Option<Opcode> {
     let own = [Opcode::AllGather, Opcode::AllReduce, Opcode::CollectivePermute];
-    ROWS.iter().find(|row| row.name == operation.name && own.contains(&row.opcode))
+    dialect::op(&operation.name)?.opcode.filter(|opcode| own.contains(opcode))
 }
 
 /// Converts `stablehlo.async_start`.
-pub(super) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let [region] = operation.regions.as_slice() else {
         return Err(ImportError::malformed(operation, "has no region, where its op is"));
     };
@@ -33,13 +33,13 @@ pub(super) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Im
     let shape_of = |id| body.importer.module.shape(id).clone();
     let shapes: Vec<Shape> = operands.iter().map(|&id| shape_of(id)).collect();
     let collective = region.blocks.first().and_then(only);
-    if let Some((inner, row)) = collective.and_then(|inner| Some((inner, row_of(inner)?))) {
+    if let Some((inner, opcode)) = collective.and_then(|inner| Some((inner, own(inner)?))) {
         let result = body.result_shape(inner)?;
         let both = |result: Shape| match shapes.as_slice() {
             [only] => Shape::Tuple(vec![only.clone(), result]),
             _ => Shape::Tuple(vec![Shape::Tuple(shapes.clone()), result]),
         };
-        let (op, shape) = match body.op_of_row(row, inner)? {
+        let (op, shape) = match body.op(opcode, inner)? {
             Op::AllReduce(attrs) => (Op::AllReduceStart(attrs), result),
             Op::AllGather(mut attrs) => {
                 // XLA's builder sets it.
@@ -63,7 +63,7 @@ pub(super) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Im
 }
 
 /// Converts `stablehlo.async_done`.
-pub(super) fn done<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn done<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let &[start] = operands.as_slice() else {
         return Err(ImportError::malformed(operation, "takes what an `async_start` yields"));

@@ -23,7 +23,7 @@ pub(super) struct Scope {
 }
 
 /// A computation under way.
-pub(super) struct Body<'i, 'p> {
+pub(crate) struct Body<'i, 'p> {
     pub(super) importer: &'i mut Importer<'p>,
     pub(super) computation: CompId,
     /// The instructions that compute the values of the program.
@@ -99,7 +99,7 @@ impl<'i, 'p> Body<'i, 'p> {
             "func.return" | "stablehlo.return" | "mhlo.return" | "sdy.return" => {
                 return self.returned(operation, returns).map(Some);
             }
-            "stablehlo.constant" => {}
+            _ if is_constant(operation) => {}
             _ => {
                 let location = operation.location.as_deref();
                 self.scope.metadata = location.and_then(|l| self.importer.frames.metadata(l));
@@ -124,26 +124,8 @@ impl<'i, 'p> Body<'i, 'p> {
             self.scope.sharding = returns.shardings.first().cloned().flatten();
             return self.element(tuple, 0);
         }
-        if sharding.is_some()
-            && self.importer.module.computations().last() == Some(&self.computation)
-        {
-            self.reshaped(&operands, &returns.shardings)?;
-        }
         self.scope.sharding = sharding;
         self.together(&operands)
-    }
-
-    /// XLA reshapes results to the layouts of their shards, and does not use them if they stay
-    /// the same.
-    fn reshaped(&mut self, operands: &[InstId], shardings: &[Option<Sharding>]) -> Import<()> {
-        for (&operand, sharding) in operands.iter().zip(shardings) {
-            let shape = self.importer.module.shape(operand).without_layout();
-            if sharding.is_some() && shape.as_array().is_some() {
-                self.scope.sharding.clone_from(sharding);
-                self.emit(Op::Reshape(Box::default()), shape, &[operand])?;
-            }
-        }
-        Ok(())
     }
 
     /// Returns one value as it is, and several as a tuple.
@@ -298,8 +280,9 @@ impl<'i, 'p> Body<'i, 'p> {
     }
 }
 
-fn is_constant(operation: &Operation) -> bool {
-    matches!(operation.name.as_str(), "stablehlo.constant" | "mhlo.constant")
+pub(super) fn is_constant(operation: &Operation) -> bool {
+    let name = operation.name.as_str();
+    name != "func.constant" && name.split_once('.').is_some_and(|(_, op)| op == "constant")
 }
 
 /// Gives dims of which the program says no size those that XLA infers from the operands.

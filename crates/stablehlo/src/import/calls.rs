@@ -179,7 +179,7 @@ impl Body<'_, '_> {
 }
 
 /// `func.call`.
-pub(super) fn call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let callee = match operation.attribute("callee") {
         Some(Attribute::Symbol(path)) => path.first().cloned().unwrap_or_default(),
         _ => return Err(super::attributes::misfit(operation, "callee", "a function")),
@@ -199,7 +199,7 @@ pub(super) fn call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Imp
 }
 
 /// `stablehlo.composite`: a call that names what it stands for in its frontend attributes.
-pub(super) fn composite<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn composite<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     if !operation.regions.is_empty() {
         return Err(ImportError::unsupported(operation, "has regions, which XLA does not convert"));
     }

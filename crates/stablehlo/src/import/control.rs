@@ -144,7 +144,7 @@ impl<'p> Body<'_, 'p> {
 }
 
 /// `stablehlo.while`: what its regions use from outside becomes part of the loop's tuple.
-pub(super) fn while_loop<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn while_loop<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let [condition, step] = operation.regions.as_slice() else {
         return Err(ImportError::malformed(operation, "has a condition and a body"));
     };
@@ -177,7 +177,7 @@ pub(super) fn while_loop<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
 }
 
 /// `stablehlo.if`.
-pub(super) fn if_else<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn if_else<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let [on_true, on_false] = operation.regions.as_slice() else {
         return Err(ImportError::malformed(operation, "has two branches"));
     };
@@ -192,7 +192,7 @@ pub(super) fn if_else<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> 
 }
 
 /// `stablehlo.case`.
-pub(super) fn case<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn case<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let mut attrs = ConditionalAttrs::default();
     let mut operands = Vec::new();
     for region in &operation.regions {

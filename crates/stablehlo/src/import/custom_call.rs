@@ -23,7 +23,7 @@ const EXPANDED: &[&str] = &["ragged_all_to_all"];
 const LOCAL: &[&str] = &[CustomCallAttrs::TO_SHARDS, CustomCallAttrs::TO_WHOLES];
 
 /// Converts a custom call.
-pub(super) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let target = optional_text(operation, "call_target_name")?
         .ok_or_else(|| missing(operation, "call_target_name"))?;
     if target == "ApproxTopK" {

@@ -8,7 +8,6 @@ use super::attributes::{misfit, missing, optional_text};
 use super::body::Body;
 use super::error::{Import, ImportError};
 use crate::mlir::Operation;
-use crate::rows::{Form, Row};
 
 /// The dims of both operands and of the result, a letter each.
 struct Config {
@@ -50,13 +49,7 @@ fn place(letters: &[char], letter: char) -> Option<i64> {
 }
 
 /// Converts `stablehlo.einsum`.
-pub(super) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    const ROW: Row = Row {
-        name: "stablehlo.einsum",
-        opcode: Opcode::Dot,
-        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
-        regions: &[],
-    };
+pub(crate) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const CONFIG: &str = "einsum_config";
     let text = optional_text(operation, CONFIG)?.ok_or_else(|| missing(operation, CONFIG))?;
     let Some(config) = Config::of(&text) else {
@@ -67,7 +60,7 @@ pub(super) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> I
     let Shape::Array(result) = body.result_shape(operation)? else {
         return Err(ImportError::malformed(operation, "yields one tensor"));
     };
-    let mut op = body.op_of_row(&ROW, operation)?;
+    let mut op = body.op(Opcode::Dot, operation)?;
     if let Op::Dot(attrs) = &mut op {
         let of_result = |letter: &char| config.result.contains(letter);
         [attrs.lhs_batch_dims, attrs.rhs_batch_dims] = config.shared(of_result);

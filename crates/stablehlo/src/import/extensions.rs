@@ -1,7 +1,6 @@
-//! Ops of other dialects as StableHLO's.
+//! Ops within custom calls and composites.
 //!
-//! MHLO's ops have the names and attributes of StableHLO's, and those that StableHLO has are these: JAX wrote MHLO until
-//! 2022. Programs that may have only StableHLO's own ops carry others in custom calls,
+//! Programs that may have only StableHLO's own ops carry others in custom calls,
 //! `stablehlo.custom_call @mhlo.erf(%x) {mhlo.attributes = {}, mhlo.version = 1}`, and in composites,
 //! `stablehlo.composite "chlo.erf" %x {decomposition = @chlo.erf.impl, version = 1 : i32}`
 //! (`stablehlo_ext`'s passes, `xla/mlir_hlo/mhlo/transforms/hlo_legalize_to_stablehlo`).
@@ -12,27 +11,7 @@ use smol_str::SmolStr;
 
 use crate::mlir::{Attribute, Operation, Program};
 
-/// Ops that are an op of StableHLO by another name.
-const OTHER_NAMES: &[(&str, &str)] = &[
-    ("arith.constant", "stablehlo.constant"),
-    ("chlo.constant", "stablehlo.constant"),
-    ("chlo.tan", "stablehlo.tan"),
-    ("sdy.constant", "stablehlo.constant"),
-];
-
-/// Returns the name of an op in StableHLO, if it has another one.
-fn renamed(operation: &Operation) -> Option<SmolStr> {
-    let name = operation.name.as_str();
-    if let Some(op) = name.strip_prefix("mhlo.") {
-        let name = SmolStr::from(format!("stablehlo.{op}"));
-        return super::rows::is_op(&name).then_some(name);
-    }
-    let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == name)?;
-    Some(SmolStr::new_static(name))
-}
-
-/// Returns a program whose ops of other dialects, custom calls and composites are StableHLO's ops where these exist,
-/// and else the ops that they carry.
+/// Returns a program whose custom calls and composites are the ops that they carry.
 pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
     if !has_extension(&program.module) {
         return Cow::Borrowed(program);
@@ -47,9 +26,6 @@ pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
             operation.attributes = kept.chain(attributes).collect();
             operation.name = name;
         }
-        if let Some(name) = renamed(operation) {
-            operation.name = name;
-        }
         let blocks = operation.regions.iter_mut().flat_map(|region| &mut region.blocks);
         rest.extend(blocks.flat_map(|block| &mut block.operations));
     }
@@ -59,7 +35,7 @@ pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
 fn has_extension(module: &Operation) -> bool {
     let mut rest = vec![module];
     while let Some(operation) = rest.pop() {
-        if extension(operation).is_some() || renamed(operation).is_some() {
+        if extension(operation).is_some() {
             return true;
         }
         let blocks = operation.regions.iter().flat_map(|region| &region.blocks);
@@ -89,30 +65,12 @@ fn extension(operation: &Operation) -> Option<Named> {
     Some((target.into(), attributes))
 }
 
-/// The ops of CHLO that JAX writes as composites when it exports a program.
-const COMPOSITES: &[&str] = &[
-    "chlo.acos",
-    "chlo.acosh",
-    "chlo.asin",
-    "chlo.asinh",
-    "chlo.atan",
-    "chlo.atanh",
-    "chlo.cosh",
-    "chlo.erf",
-    "chlo.erf_inv",
-    "chlo.erfc",
-    "chlo.mulhi",
-    "chlo.ragged_dot",
-    "chlo.scan",
-    "chlo.sinh",
-    "chlo.square",
-    "chlo.tan",
-    "chlo.top_k",
-];
-
 fn composite(operation: &Operation) -> Option<Named> {
     let Attribute::String(name) = operation.attribute("name")? else { return None };
-    let name = std::str::from_utf8(name).ok().filter(|name| COMPOSITES.contains(name))?;
+    let name = std::str::from_utf8(name).ok()?;
+    if !crate::dialect::op(name)?.is_composite {
+        return None;
+    }
     let attributes = match operation.attribute("composite_attributes") {
         Some(Attribute::Dictionary(attributes)) => attributes.clone(),
         None => Vec::new(),

@@ -1,4 +1,4 @@
-//! Attributes of StableHLO as attributes of HLO, by the forms of their rows.
+//! Attributes of StableHLO as attributes of HLO, by their kinds.
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
@@ -8,76 +8,112 @@ use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 
 use super::attributes::{
-    dims, find, int, integer, integers, misfit, missing, optional_bool, optional_int,
-    optional_list, optional_text, pairs, parameter, table, text,
+    dims, find, integer, integers, misfit, missing, optional_bool, optional_int, optional_list,
+    optional_text, pairs, parameter, table, text,
 };
 use super::error::Import;
+use crate::dialect::{Attr, Field, Joined, Kind, Need, Op, Structure};
 use crate::mlir::{Attribute, DialectAttribute, Operation, Program, Type};
-use crate::rows::{Field, Form, Row};
 
-/// Reads the attributes of an operation by its row.
-pub(super) fn read(program: &Program, row: &Row, operation: &Operation) -> Import<AttrValues> {
+/// Reads the attributes of HLO that an operation has, by the row of its op.
+pub(super) fn read(program: &Program, op: &Op, operation: &Operation) -> Import<AttrValues> {
     let mut values = AttrValues::default();
-    for (from, to, form) in row.attributes {
-        if let Some(value) = value(program, operation, (from, to, *form))? {
-            values.insert(to, value);
+    for attr in op.attributes() {
+        if let Some(hlo) = attr.hlo
+            && let Some(value) = value(program, operation, attr)?
+        {
+            values.insert(hlo, value);
         }
+        if let Kind::Structure(structure) = attr.kind {
+            parameters(operation, attr.name, structure, &mut values)?;
+        }
+    }
+    if let Some(joined) = op.joined {
+        values.insert(joined.hlo(), self::joined(program, operation, joined)?);
     }
     Ok(values)
 }
 
-fn value(program: &Program, operation: &Operation, field: Field) -> Import<Option<AttrValue>> {
-    let (name, to, form) = field;
-    Ok(match form {
-        Form::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
-        Form::Int | Form::Int32 => int_or_default(operation, name, to)?.map(AttrValue::Int),
-        Form::OneDim => {
+/// Reads the parameters of a structure that are attributes of HLO. MLIR leaves some out.
+fn parameters(
+    operation: &Operation,
+    name: &str,
+    structure: &Structure,
+    values: &mut AttrValues,
+) -> Import<()> {
+    for parameter in structure.parameters {
+        let Some(hlo) = parameter.hlo else { continue };
+        let name = format!("{name}.{}", parameter.name);
+        let value = match parameter.field {
+            Field::Number | Field::NumberUnlessZero => {
+                AttrValue::Int(optional_int(operation, &name)?.unwrap_or(0))
+            }
+            _ => AttrValue::Dims(dims(operation, &name)?),
+        };
+        values.insert(hlo, value);
+    }
+    Ok(())
+}
+
+fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option<AttrValue>> {
+    let name = attr.name;
+    Ok(match attr.kind {
+        Kind::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
+        Kind::Integer(..) => match optional_int(operation, name)? {
+            None if attr.need == Need::Required => return Err(missing(operation, name)),
+            found => found.map(AttrValue::Int),
+        },
+        Kind::OneDim => {
             let dim = optional_int(operation, name)?;
             // The dimension of a sort is the last one unless it is given.
             Some(AttrValue::Dims([dim.unwrap_or(-1)].into_iter().collect()))
         }
-        Form::Float => match find(operation, name) {
+        Kind::Float(_) => match find(operation, name) {
             #[allow(clippy::cast_possible_truncation, reason = "the attribute has 32 bits")]
             Some(Attribute::Float(value, _)) => Some(AttrValue::Float(Real(*value as f32))),
             _ => return Err(misfit(operation, name, "a float")),
         },
-        Form::PlainBool | Form::OptionalBool | Form::Unit => {
-            optional_bool(operation, name)?.map(AttrValue::Bool)
-        }
-        Form::Word(_) => {
+        Kind::Bool | Kind::Unit => optional_bool(operation, name)?.map(AttrValue::Bool),
+        Kind::Word(_) => {
             optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
         }
-        Form::PrefixedWord(_, prefix) => optional_text(operation, name)?
+        Kind::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
-        Form::Precisions => precisions(operation, name)?,
-        Form::Groups => groups(program, operation, name)?,
-        Form::Pairs => {
+        Kind::Precisions => precisions(operation, name)?,
+        Kind::Groups => groups(program, operation, name)?,
+        Kind::Pairs => {
             let pairs = pairs(operation, name)?.ok_or_else(|| missing(operation, name))?;
             Some(AttrValue::Pairs(pairs.to_vec()))
         }
-        Form::Channel => channel(operation, name)?,
-        Form::Accuracy => accuracy(operation, name)?,
-        Form::Algorithm => algorithm(operation, name)?,
-        Form::Conv => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
-        Form::Slices => Some(AttrValue::Slices(slices(operation)?)),
-        Form::Padding => Some(AttrValue::Padding(padding(operation)?)),
-        Form::Window(base, window) => {
-            let sizes = dims(operation, "window_dimensions")?;
-            Some(AttrValue::Window(window_dims(operation, &sizes, (base, window))?))
-        }
-        Form::ConvWindow => Some(AttrValue::Window(conv_window(program, operation)?)),
+        Kind::Channel => channel(operation, name)?,
+        Kind::Accuracy => accuracy(operation, name)?,
+        Kind::Algorithm => algorithm(operation, name)?,
+        Kind::Convolution => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
+        // HLO has no such attributes.
+        Kind::Any
+        | Kind::Bools
+        | Kind::Name
+        | Kind::Number(_)
+        | Kind::Sharding(_)
+        | Kind::Shardings
+        | Kind::Structure(_)
+        | Kind::Symbol
+        | Kind::Symbols
+        | Kind::Text => None,
     })
 }
 
-/// Some integers have a default in HLO, and others do not.
-fn int_or_default(operation: &Operation, name: &str, to: &str) -> Import<Option<i64>> {
-    match optional_int(operation, name)? {
-        None if to.ends_with("group_count") => Ok(None),
-        // It is missing in the pretty form if it is the default, which is 0.
-        None if name.contains('.') => Ok(Some(0)),
-        None => int(operation, name).map(Some),
-        found => Ok(found),
-    }
+/// Reads the attributes that are one in HLO.
+fn joined(program: &Program, operation: &Operation, joined: Joined) -> Import<AttrValue> {
+    Ok(match joined {
+        Joined::Slices => AttrValue::Slices(slices(operation)?),
+        Joined::Padding => AttrValue::Padding(padding(operation)?),
+        Joined::Window(base, window) => {
+            let sizes = dims(operation, "window_dimensions")?;
+            AttrValue::Window(window_dims(operation, &sizes, (base, window))?)
+        }
+        Joined::ConvolutionWindow => AttrValue::Window(conv_window(program, operation)?),
+    })
 }
 
 /// XLA writes no precisions if all are the default.

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
+use tilewright_ir::small_float::Format;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, ElementType, Literal};
 
 use super::types;
@@ -20,6 +21,26 @@ pub(super) fn literal(attribute: &Attribute) -> Result<Literal, String> {
 pub(super) fn of(shape: &ArrayShape, data: Data) -> Result<Literal, String> {
     let array = ArrayLiteral::new(shape.element_type, shape.dims().iter().copied(), data);
     array.map(Literal::Array).map_err(|error| format!("is malformed: {error}"))
+}
+
+/// Returns a scalar of a type of floats with the value nearest to a number.
+pub(super) fn real(ty: ElementType, value: f64) -> Option<ArrayLiteral> {
+    let data = match Data::zeros(ty, 0) {
+        Data::F64(_) => Data::F64(vec![value]),
+        #[allow(clippy::cast_possible_truncation, reason = "it rounds")]
+        Data::F32(_) => Data::F32(vec![value as f32]),
+        Data::F16(_) => Data::F16(vec![f16::from_f64(value)]),
+        Data::BF16(_) => Data::BF16(vec![bf16::from_f64(value)]),
+        _ => Data::U8(vec![u8::try_from(Format::of(ty)?.encode(value)).ok()?]),
+    };
+    ArrayLiteral::new(ty, [], data).ok()
+}
+
+/// Returns a scalar of a type of integers with these low bits.
+pub(super) fn whole(ty: ElementType, value: i64) -> Option<ArrayLiteral> {
+    let width = usize::try_from(ty.bytes()).ok().filter(|_| ty.is_integer())?;
+    let data = elements(ty, value.to_le_bytes().get(..width)?);
+    ArrayLiteral::new(ty, [], data).ok()
 }
 
 /// Returns the shape and the elements of a constant; if there is one, all are equal to it.

@@ -17,7 +17,7 @@ mod einsum;
 mod error;
 mod extensions;
 pub(crate) mod forms;
-mod functions;
+pub(crate) mod functions;
 mod header;
 mod literal;
 mod location;
@@ -25,7 +25,7 @@ mod order;
 mod rows;
 mod shardings;
 mod shardy;
-mod simplify;
+mod sizes;
 mod special;
 mod transfer;
 mod types;
@@ -35,9 +35,33 @@ use smol_str::SmolStr;
 use tilewright_ir::{CompId, Module, Verified, verify};
 
 use crate::mlir::{Attribute, Operation, Program, Span, Value};
+pub(crate) use functions::Function;
+pub(crate) use rows::Convert;
+
 use error::Import;
 pub use error::{ImportError, ImportErrorKind};
 use location::Frames;
+
+/// The functions that convert operations, for the rows of their ops.
+pub(crate) mod convert {
+    pub(crate) use super::asynchronous::{done as async_done, start as async_start};
+    pub(crate) use super::calls::{call, composite};
+    pub(crate) use super::control::{case, if_else, while_loop};
+    pub(crate) use super::custom_call::custom_call;
+    pub(crate) use super::einsum::einsum;
+    pub(crate) use super::functions::broadcast::{
+        broadcast, constant_like, cross_replica_sum, elementwise, index_select,
+    };
+    pub(crate) use super::sizes::{
+        dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad,
+        dynamic_reshape, get_dimension_size, real_dynamic_slice, set_dimension_size,
+    };
+    pub(crate) use super::special::{
+        all_to_all, bitcast, broadcast_in_dim, constant, convert, domain, dot, get_tuple_element,
+        infeed, nothing, optimization_barrier, outfeed, ragged_dot, rng, scan, ternary, tupled,
+    };
+    pub(crate) use super::transfer::{recv, send};
+}
 
 /// The deepest nesting of calls and regions.
 const MAX_DEPTH: usize = 200;
@@ -60,8 +84,7 @@ pub fn import(program: &Program) -> Result<Verified, ImportError> {
         let span = program.module.span;
         return Err(ImportError::new(ImportErrorKind::Malformed, span, message));
     }
-    let program =
-        &simplify::simplify(&functions::expand(shardy::export(&extensions::unwrapped(program))?));
+    let program = &shardy::export(&extensions::unwrapped(program))?;
     let mut importer = Importer::new(program)?;
     let main = importer.function("main").ok_or_else(|| {
         let message = "the program has no function `main`; name its first function so";
@@ -128,7 +151,7 @@ impl<'p> Importer<'p> {
         let mut rest = vec![operation];
         while let Some(operation) = rest.pop() {
             self.left = self.left.saturating_add(REPEATED);
-            if operation.name == "stablehlo.constant"
+            if body::is_constant(operation)
                 && let [result] = operation.results[..]
             {
                 self.constants.insert(result, operation);

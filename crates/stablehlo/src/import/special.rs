@@ -1,15 +1,14 @@
 //! Operations that are more than one instruction, or whose parts lie elsewhere in HLO.
 
 use tilewright_ir::element::NumberClass;
-use tilewright_ir::ops::attr::{AttrValue, AttrValues};
+use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::ops::collective::AllToAllAttrs;
 use tilewright_ir::ops::control::{DomainAttrs, DomainMetadata, InfeedAttrs, OutfeedAttrs};
-use tilewright_ir::ops::dims::SliceDim;
 use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
-use tilewright_ir::ops::shaping::{BroadcastAttrs, SliceAttrs, TransposeAttrs};
+use tilewright_ir::ops::shaping::{BroadcastAttrs, TransposeAttrs};
 use tilewright_ir::{
-    ArrayLiteral, ArrayShape, Data, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
+    ArrayLiteral, ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
 };
 
 use super::attributes::{dims, int, missing, optional_text};
@@ -17,7 +16,6 @@ use super::body::Body;
 use super::error::{Import, ImportError};
 use super::{literal, shardings};
 use crate::mlir::{Attribute, Operation};
-use crate::rows::{Form, Row};
 
 /// Returns the order that `compare` has for numbers of a type unless it says otherwise.
 pub(super) fn default_order(ty: ElementType) -> CompareOrder {
@@ -29,41 +27,51 @@ pub(super) fn default_order(ty: ElementType) -> CompareOrder {
 }
 
 /// The operation is no instruction: `sdy.mesh`.
-pub(super) fn nothing<'p>(_: &mut Body<'_, 'p>, _: &'p Operation) -> Import<()> {
+pub(crate) fn nothing<'p>(_: &mut Body<'_, 'p>, _: &'p Operation) -> Import<()> {
     Ok(())
 }
 
 impl Body<'_, '_> {
-    fn array(&self, operation: &Operation, id: InstId) -> Import<ArrayShape> {
+    pub(super) fn array(&self, operation: &Operation, id: InstId) -> Import<ArrayShape> {
         let shape = self.importer.module.array_shape(id).cloned();
         shape.ok_or_else(|| ImportError::malformed(operation, "takes tensors"))
     }
 
-    fn result_array(&self, operation: &Operation) -> Import<ArrayShape> {
+    pub(super) fn result_array(&self, operation: &Operation) -> Import<ArrayShape> {
         match self.result_shape(operation)? {
             Shape::Array(array) => Ok(array),
             _ => Err(ImportError::malformed(operation, "yields one tensor")),
         }
     }
 
-    fn operand(&self, operation: &Operation, number: usize) -> Import<InstId> {
+    pub(super) fn operand(&self, operation: &Operation, number: usize) -> Import<InstId> {
         match operation.operands.get(number) {
             Some(&value) => self.value(operation, value),
             None => Err(ImportError::malformed(operation, "has too few operands")),
         }
     }
 
-    fn broadcast(&mut self, from: InstId, to: ArrayShape, dimensions: Dims) -> Import<InstId> {
+    pub(super) fn broadcast(
+        &mut self,
+        from: InstId,
+        to: ArrayShape,
+        dimensions: Dims,
+    ) -> Import<InstId> {
         let op = Op::Broadcast(Box::new(BroadcastAttrs { dimensions }));
         self.emit(op, Shape::Array(to.without_layout()), &[from])
     }
 
-    fn reshape(&mut self, from: InstId, to: ArrayShape) -> Import<InstId> {
+    pub(super) fn reshape(&mut self, from: InstId, to: ArrayShape) -> Import<InstId> {
         let op = Op::Reshape(Box::default());
         self.emit(op, Shape::Array(to), &[from])
     }
 
-    fn transpose(&mut self, from: InstId, of: &ArrayShape, dimensions: Dims) -> Import<InstId> {
+    pub(super) fn transpose(
+        &mut self,
+        from: InstId,
+        of: &ArrayShape,
+        dimensions: Dims,
+    ) -> Import<InstId> {
         let dim = |&dim: &i64| {
             let dim = usize::try_from(dim).ok()?;
             Some((of.dims().get(dim).copied()?, of.dim_is_dynamic(dim)))
@@ -81,7 +89,7 @@ impl Body<'_, '_> {
 const FEWEST_BROADCAST: i64 = 32;
 
 /// A constant of several equal elements is a broadcast of one.
-pub(super) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
     let malformed = |why: String| ImportError::malformed(operation, &why);
     let (of, data) = literal::parts(value).map_err(malformed)?;
@@ -118,7 +126,7 @@ impl Body<'_, '_> {
 }
 
 /// A bitcast reads the elements as they lie in memory, row by row unless its attributes say otherwise.
-pub(super) fn bitcast<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn bitcast<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let mut value = body.operand(operation, 0)?;
     let of = body.array(operation, value)?;
     let to = body.result_array(operation)?;
@@ -154,34 +162,45 @@ fn order(operation: &Operation, name: &str, rank: usize) -> Import<Option<Dims>>
     Ok(if order == sorted { None } else { Some(order.into_iter().collect()) })
 }
 
-/// Dims that are not in order are transposed first; dims of size 1 that grow are removed first.
-pub(super) fn broadcast_in_dim<'p>(
+/// `stablehlo.broadcast_in_dim`.
+pub(crate) fn broadcast_in_dim<'p>(
     body: &mut Body<'_, 'p>,
     operation: &'p Operation,
 ) -> Import<()> {
-    let mut places = dims(operation, "broadcast_dimensions")?;
-    let mut from = body.operand(operation, 0)?;
-    let mut of = body.array(operation, from)?;
-    let to = body.result_array(operation)?;
-    if places.len() != of.rank() {
-        let why = "needs one entry of `broadcast_dimensions` for each dim of its operand";
-        return Err(ImportError::malformed(operation, why));
-    }
-    if !places.is_sorted() {
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_by_key(|&dim| places.get(dim).copied());
-        let order = order.into_iter().filter_map(|dim| i64::try_from(dim).ok()).collect();
-        from = body.transpose(from, &of, order)?;
-        of = body.array(operation, from)?;
-        places.sort_unstable();
-    }
-    let id = body.broadcast_by_one(from, &of, &to, places)?;
+    let places = dims(operation, "broadcast_dimensions")?;
+    let (from, to) = (body.operand(operation, 0)?, body.result_array(operation)?);
+    let id = body.placed(operation, from, &to, places)?;
     body.bind(operation, id)
 }
 
 impl Body<'_, '_> {
+    /// Broadcasts an array whose dims become these. Dims that are not in order are transposed first;
+    /// dims of size 1 that grow are removed first.
+    pub(super) fn placed(
+        &mut self,
+        operation: &Operation,
+        mut from: InstId,
+        to: &ArrayShape,
+        mut places: Dims,
+    ) -> Import<InstId> {
+        let mut of = self.array(operation, from)?;
+        if places.len() != of.rank() {
+            let why = "needs one entry of `broadcast_dimensions` for each dim of its operand";
+            return Err(ImportError::malformed(operation, why));
+        }
+        if !places.is_sorted() {
+            let mut order: Vec<usize> = (0..places.len()).collect();
+            order.sort_by_key(|&dim| places.get(dim).copied());
+            let order = order.into_iter().filter_map(|dim| i64::try_from(dim).ok()).collect();
+            from = self.transpose(from, &of, order)?;
+            of = self.array(operation, from)?;
+            places.sort_unstable();
+        }
+        self.broadcast_by_one(from, &of, to, places)
+    }
+
     /// Broadcasts an array; dims of size 1 may grow.
-    fn broadcast_by_one(
+    pub(super) fn broadcast_by_one(
         &mut self,
         from: InstId,
         of: &ArrayShape,
@@ -211,7 +230,7 @@ impl Body<'_, '_> {
 }
 
 /// `select` and `clamp`: scalars beside arrays are broadcast.
-pub(super) fn ternary<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn ternary<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let mut operands = body.operands(operation)?;
     let to = body.result_array(operation)?;
     for operand in &mut operands {
@@ -227,7 +246,7 @@ pub(super) fn ternary<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> 
 }
 
 /// Only the real part of a complex number becomes a real one.
-pub(super) fn convert<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn convert<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let mut from = body.operand(operation, 0)?;
     let of = body.array(operation, from)?;
     let to = body.result_array(operation)?;
@@ -240,18 +259,12 @@ pub(super) fn convert<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> 
 }
 
 /// `stablehlo.dot`: the last dim of the left operand with the first of the right one.
-pub(super) fn dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    const ROW: Row = Row {
-        name: "stablehlo.dot",
-        opcode: Opcode::Dot,
-        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
-        regions: &[],
-    };
+pub(crate) fn dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let [left, _] = operands[..] else {
         return Err(ImportError::malformed(operation, "takes two operands"));
     };
-    let mut op = body.op_of_row(&ROW, operation)?;
+    let mut op = body.op(Opcode::Dot, operation)?;
     if let Op::Dot(attrs) = &mut op {
         let last = body.array(operation, left)?.rank().saturating_sub(1);
         attrs.lhs_contracting_dims = i64::try_from(last).into_iter().collect();
@@ -262,28 +275,8 @@ pub(super) fn dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Impo
     body.bind(operation, id)
 }
 
-/// The sizes are the elements of one operand in StableHLO, and an operand each in HLO.
-pub(super) fn dynamic_reshape<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    let (from, sizes) = (body.operand(operation, 0)?, body.operand(operation, 1)?);
-    let to = body.result_array(operation)?;
-    if to.dims().contains(&tilewright_ir::shape::UNBOUNDED) {
-        return Err(ImportError::unsupported(operation, super::rows::UNKNOWN_DIMS));
-    }
-    let ty = body.array(operation, sizes)?.element_type;
-    let mut operands = vec![from];
-    for dim in 0..to.rank() {
-        let start = i64::try_from(dim).unwrap_or(i64::MAX);
-        let slice = [SliceDim::new(start, start.saturating_add(1))].into_iter().collect();
-        let op = Op::Slice(Box::new(SliceAttrs { slice }));
-        let size = body.emit(op, Shape::array(ty, [1]), &[sizes])?;
-        operands.push(body.reshape(size, ArrayShape::scalar(ty))?);
-    }
-    let id = body.emit(Op::DynamicReshape, Shape::Array(to), &operands)?;
-    body.bind(operation, id)
-}
-
 /// The third operand of StableHLO's op is the shape.
-pub(super) fn rng<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn rng<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = [body.operand(operation, 0)?, body.operand(operation, 1)?];
     let distribution = match optional_text(operation, "rng_distribution")?.as_deref() {
         Some("UNIFORM") => Distribution::Uniform,
@@ -296,7 +289,7 @@ pub(super) fn rng<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Impo
 }
 
 /// Several operands are one tuple in HLO.
-pub(super) fn optimization_barrier<'p>(
+pub(crate) fn optimization_barrier<'p>(
     body: &mut Body<'_, 'p>,
     operation: &'p Operation,
 ) -> Import<()> {
@@ -311,7 +304,7 @@ pub(super) fn optimization_barrier<'p>(
 }
 
 /// The data is a tuple beside the token.
-pub(super) fn infeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn infeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let token = body.operand(operation, 0)?;
     let Some((last, data)) = operation.results.split_last() else {
         return Err(ImportError::malformed(operation, "yields a token"));
@@ -338,7 +331,7 @@ fn config(operation: &Operation, name: &str) -> Import<Option<smol_str::SmolStr>
 }
 
 /// The data is a tuple, even a single array.
-pub(super) fn outfeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn outfeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let mut operands = body.operands(operation)?;
     let Some(token) = operands.pop() else {
         return Err(ImportError::malformed(operation, "takes a token"));
@@ -351,39 +344,11 @@ pub(super) fn outfeed<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> 
     body.bind(operation, id)
 }
 
-/// XLA's builder makes a tuple of several operands and takes it apart again.
-pub(super) fn all_reduce<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    let Some(row) = crate::rows::ROWS.iter().find(|row| row.opcode == Opcode::AllReduce) else {
-        return Err(ImportError::unsupported(operation, "is not known"));
-    };
-    let op = body.op_of_row(row, operation)?;
-    let mut operands = body.operands(operation)?;
-    if operands.len() > 1 {
-        let tuple = body.tuple(&operands)?;
-        for (number, operand) in operands.iter_mut().enumerate() {
-            *operand = body.element(tuple, number)?;
-        }
-    }
-    let shape = body.result_shape(operation)?;
-    let id = body.emit(op, shape, &operands)?;
-    body.bind(operation, id)
-}
-
-const ALL_TO_ALL: Row = Row {
-    name: "stablehlo.all_to_all",
-    opcode: Opcode::AllToAll,
-    attributes: &[
-        ("channel_handle", "channel_id", Form::Channel),
-        ("replica_groups", "replica_groups", Form::Groups),
-    ],
-    regions: &[],
-};
-
 /// Splits along one dim and joins along another one, which HLO can only do along one and the
 /// same.
-pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
-    let mut op = body.op_of_row(&ALL_TO_ALL, operation)?;
+    let mut op = body.op(Opcode::AllToAll, operation)?;
     let is_tuple = operands.len() > 1 || operation.attribute("split_dimension").is_none();
     let (&[operand], false) = (operands.as_slice(), is_tuple) else {
         let shapes = operands.iter().map(|&id| body.importer.module.shape(id).clone()).collect();
@@ -409,13 +374,6 @@ pub(super) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
     let part = whole.checked_div(count).filter(|_| count > 0);
     let part =
         part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
-    // XLA's builder leaves the number of parts behind.
-    if let Ok(count) = i32::try_from(count)
-        && let Ok(array) = ArrayLiteral::new(ElementType::S32, [1], Data::S32(vec![count]))
-    {
-        let op = Op::Constant(Box::new(Literal::Array(array)));
-        body.emit(op, Shape::array(ElementType::S32, [1]), &[])?;
-    }
     let mut sizes = Dims::from_slice(of.dims());
     sizes.splice_parts(at, [count, part]);
     let divided = body.reshape(id, ArrayShape::new(of.element_type, sizes))?;
@@ -448,7 +406,7 @@ impl SpliceParts for Dims {
 }
 
 /// `mhlo.domain`.
-pub(super) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let sharding = |name: &str| {
         let text = optional_text(operation, name)?.ok_or_else(|| missing(operation, name))?;
         shardings::parse(operation, &text)
@@ -458,21 +416,6 @@ pub(super) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> I
     let operand = body.operand(operation, 0)?;
     let shape = body.result_shape(operation)?;
     let id = body.emit(Op::Domain(Box::new(DomainAttrs { domain })), shape, &[operand])?;
-    body.bind(operation, id)
-}
-
-/// `mhlo.fusion`.
-pub(super) fn fusion<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    const ROW: Row = Row {
-        name: "mhlo.fusion",
-        opcode: Opcode::Fusion,
-        attributes: &[("fusion_kind", "kind", Form::Word("fusion_kind"))],
-        regions: &["calls"],
-    };
-    let op = body.op_of_row(&ROW, operation)?;
-    let operands = body.operands(operation)?;
-    let shape = body.result_shape(operation)?;
-    let id = body.emit(op, shape, &operands)?;
     body.bind(operation, id)
 }
 
@@ -488,15 +431,9 @@ const RAGGED_DIMS: [(&str, bool); 6] = [
 
 /// A product of rows in groups. MHLO has the dims of the product in an attribute within `ragged_dot_dimension_numbers`, CHLO
 /// beside the others, and a composite lists all.
-pub(super) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const NUMBERS: &str = "ragged_dot_dimension_numbers";
-    const ROW: Row = Row {
-        name: "chlo.ragged_dot",
-        opcode: Opcode::RaggedDot,
-        attributes: &[("precision_config", "operand_precision", Form::Precisions)],
-        regions: &[],
-    };
-    let mut op = body.op_of_row(&ROW, operation)?;
+    let mut op = body.op(Opcode::RaggedDot, operation)?;
     let list = |list: Option<&Attribute>| -> Dims {
         list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
     };
@@ -531,25 +468,15 @@ pub(super) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
 }
 
 /// `mhlo.scan`, which yields a tuple even of one value.
-pub(super) fn scan<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    const ROW: Row = Row {
-        name: "mhlo.scan",
-        opcode: Opcode::Scan,
-        attributes: &[
-            ("dimension", "dimensions", Form::OneDim),
-            ("is_reverse", "is_reverse", Form::OptionalBool),
-            ("is_associative", "is_associative", Form::OptionalBool),
-        ],
-        regions: &["to_apply"],
-    };
+pub(crate) fn scan<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let segments = super::attributes::optional_list(operation, "operandSegmentSizes")?;
     let carries = match segments.as_deref() {
         Some(&[_, carries]) => carries,
         _ => return Err(missing(operation, "operandSegmentSizes")),
     };
-    let mut values = super::forms::read(body.importer.program, &ROW, operation)?;
+    let mut values = body.values(operation)?;
     values.insert("num_carries", AttrValue::Int(carries));
-    let op = body.with_region(operation, &ROW, values)?;
+    let op = super::rows::with_values(Opcode::Scan, operation, &mut values)?;
     let operands = body.operands(operation)?;
     let shapes = operation.results.iter().map(|&result| body.shape_of(operation, result));
     let shape = Shape::Tuple(shapes.collect::<Import<_>>()?);
@@ -557,18 +484,28 @@ pub(super) fn scan<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Imp
     body.bind_elements(operation, id)
 }
 
-impl<'p> Body<'_, 'p> {
-    fn with_region(
-        &mut self,
-        operation: &'p Operation,
-        row: &Row,
-        mut values: AttrValues,
-    ) -> Import<Op> {
-        for (attribute, region) in row.regions.iter().zip(&operation.regions) {
-            let computation = self.region(operation, region)?;
-            values.insert(attribute, AttrValue::Computation(computation));
-        }
-        Op::from_attrs(row.opcode, &mut values)
-            .map_err(|error| ImportError::malformed(operation, &error.to_string()))
-    }
+/// Ops that yield a tuple in HLO.
+pub(crate) fn tupled<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let opcode = crate::dialect::op(&operation.name).and_then(|op| op.opcode);
+    let opcode = opcode.ok_or_else(|| ImportError::unsupported(operation, "has no op in HLO"))?;
+    let op = body.op(opcode, operation)?;
+    let shapes = operation.results.iter().map(|&result| body.shape_of(operation, result));
+    let shape = match shapes.collect::<Import<Vec<_>>>()?.as_slice() {
+        [tuple @ Shape::Tuple(_)] => tuple.clone(),
+        shapes => Shape::Tuple(shapes.to_vec()),
+    };
+    let operands = body.operands(operation)?;
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
+}
+
+/// The element keeps its layout.
+pub(crate) fn get_tuple_element<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+) -> Import<()> {
+    let tuple = body.operand(operation, 0)?;
+    let index = usize::try_from(int(operation, "index")?).unwrap_or(usize::MAX);
+    let id = body.element(tuple, index)?;
+    body.bind(operation, id)
 }

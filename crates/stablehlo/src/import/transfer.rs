@@ -35,7 +35,7 @@ fn started(data: Shape) -> Shape {
 }
 
 /// Converts `stablehlo.send`.
-pub(super) fn send<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn send<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let Some((&token, data)) = operands.split_last() else {
         return Err(ImportError::malformed(operation, "takes a token"));
@@ -49,7 +49,7 @@ pub(super) fn send<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Imp
 }
 
 /// Converts `stablehlo.recv`.
-pub(super) fn recv<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+pub(crate) fn recv<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let operands = body.operands(operation)?;
     let (&[token], Some((&last, data))) = (operands.as_slice(), operation.results.split_last())
     else {

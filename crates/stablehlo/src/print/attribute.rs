@@ -3,6 +3,7 @@
 use smol_str::SmolStr;
 
 use super::{MAX_DEPTH, elements, list, location, quoted, types, word};
+use crate::dialect;
 use crate::mlir::{
     Attribute, Attributes, DenseArray, DialectAttribute, Scalar, Sign, Type, value_of,
 };
@@ -170,17 +171,9 @@ fn dialect(out: &mut String, attribute: &DialectAttribute, depth: usize) {
 
 /// Checks whether MLIR leaves a parameter of an attribute out.
 fn is_default(attribute: &str, name: &str, value: &Attribute) -> bool {
-    match (attribute, name, value) {
-        ("result_accuracy", "atol" | "rtol", Attribute::Float(value, _)) => *value == 0.0,
-        ("result_accuracy", "ulps", Attribute::Integer(value, _))
-        | ("gather" | "scatter", "index_vector_dim", Attribute::Integer(value, _)) => *value == 0,
-        (
-            "dot" | "gather" | "scatter" | "ragged_dot",
-            _,
-            Attribute::DenseArray(DenseArray::I64(values)),
-        ) => values.is_empty(),
-        _ => false,
-    }
+    let structure = dialect::structure(|known| known.name == attribute);
+    let mut parameters = structure.iter().flat_map(|structure| structure.parameters);
+    parameters.any(|parameter| parameter.name == name && parameter.field.leaves_out(value))
 }
 
 /// A parameter is written without its type.

@@ -16,16 +16,6 @@ struct Name {
     number: Option<usize>,
 }
 
-/// Names of results that an operation chooses itself.
-const CHOSEN: &[(&str, &[&str])] = &[
-    ("chlo.top_k", &["values", "indices"]),
-    ("func.constant", &["f"]),
-    ("mhlo.topk", &["values", "indices"]),
-    ("stablehlo.batch_norm_grad", &["grad_operand", "grad_scale", "grad_offset"]),
-    ("stablehlo.batch_norm_training", &["output", "batch_mean", "batch_var"]),
-    ("stablehlo.rng_bit_generator", &["output_state", "output"]),
-];
-
 impl Names {
     /// Gives names to all values.
     pub(super) fn of(program: &Program) -> Self {
@@ -169,7 +159,8 @@ impl Namer<'_> {
                 _ => Some(&["cst"]),
             };
         }
-        CHOSEN.iter().find(|(name, _)| *name == operation.name).map(|(_, words)| *words)
+        let op = crate::dialect::op(&operation.name)?;
+        (!op.results.is_empty() && op.name == operation.name).then_some(op.results)
     }
 
     fn number(&mut self) -> SmolStr {

@@ -16,16 +16,6 @@ pub(super) fn integer_type(bits: u32) -> Type {
     Type::Scalar(Scalar::Integer { bits, sign: Sign::Signless })
 }
 
-/// An integer of the type `i64`.
-pub(super) fn integer_attribute(value: i64) -> Attribute {
-    Attribute::Integer(value.into(), integer_type(64))
-}
-
-/// A string.
-pub(super) fn string_attribute(text: &str) -> Attribute {
-    Attribute::String(text.as_bytes().into())
-}
-
 impl<'s> Parser<'s> {
     /// Takes an attribute.
     pub(super) fn attribute(&mut self) -> Parse<Attribute> {

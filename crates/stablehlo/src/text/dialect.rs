@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-use super::attribute::{integer_attribute, string_attribute};
 use super::error::SyntaxError;
 use super::number::NumberKind;
 use super::{Parse, Parser};
-use crate::mlir::{Attribute, Attributes, DenseArray, DialectAttribute, Scalar, Type};
+use crate::dialect;
+use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Type};
 
 /// The dialects whose attributes have named parameters here.
 const MODELLED: &[&str] = &["stablehlo", "chlo", "mhlo"];
@@ -16,45 +16,21 @@ const MODELLED: &[&str] = &["stablehlo", "chlo", "mhlo"];
 /// Attributes of Shardy that people write.
 const SHARDINGS: &[&str] = &["sharding", "sharding_per_value", "mesh", "manual_axes"];
 
-/// Attributes whose parameters are known; one of another name is kept as text.
-const STRUCTURES: &[&str] = &[
+/// Attributes whose parameters are known, beside structures and enumerations.
+const OTHERS: &[&str] = &[
     "axis_ref",
-    "channel_handle",
-    "comparison_direction",
-    "comparison_type",
-    "conv",
+    "bounds",
     "custom_call_api_version",
-    "dot",
-    "dot_algorithm",
-    "fft_type",
-    "gather",
     "mesh",
     "mesh_axis",
-    "output_operand_alias",
-    "precision",
-    "ragged_dot",
     "replica_group_mesh_axes",
-    "result_accuracy",
-    "result_accuracy_mode",
-    "rng_algorithm",
-    "rng_distribution",
-    "scatter",
-    "sub_axis_info",
-    "transpose",
     "type_extensions",
-    "bounds",
 ];
 
-/// An attribute with one parameter, `value`.
-pub(super) fn word_attribute(dialect: &str, name: &str, word: &str) -> Attribute {
-    let parameters = vec![("value".into(), string_attribute(word))];
-    structure(dialect, name, parameters)
-}
-
-/// An attribute with these parameters.
-pub(super) fn structure(dialect: &str, name: &str, parameters: Attributes) -> Attribute {
-    let (dialect, name) = (dialect.into(), name.into());
-    Attribute::Dialect(Box::new(DialectAttribute { dialect, name, parameters }))
+/// Checks whether the parameters of an attribute are known; one of another name is kept as text.
+fn is_known(name: &str) -> bool {
+    let is_structure = || dialect::structure(|known| known.name == name).is_some();
+    OTHERS.contains(&name) || dialect::words(name).is_some() || is_structure()
 }
 
 impl<'s> Parser<'s> {
@@ -80,7 +56,7 @@ impl<'s> Parser<'s> {
         let inner = self.word("the name of an attribute")?;
         let attribute = match self.peek() {
             b'<' => self.parameters(name, inner)?,
-            _ => word_attribute(name, inner, self.word("a word, as `DEFAULT`")?),
+            _ => Attribute::word(name, inner, self.word("a word, as `DEFAULT`")?),
         };
         self.expect(">")?;
         Ok(attribute)
@@ -89,7 +65,7 @@ impl<'s> Parser<'s> {
     /// Checks whether the word at an offset names a known structure.
     fn begins_structure(&mut self, offset: usize) -> bool {
         let before = std::mem::replace(&mut self.position, offset);
-        let known = STRUCTURES.contains(&self.peek_word());
+        let known = is_known(self.peek_word());
         self.position = before;
         known
     }
@@ -97,10 +73,10 @@ impl<'s> Parser<'s> {
     /// The part of `#dialect.name<...>` after the name.
     fn dialect_attribute(&mut self, dialect: &str, name: &str) -> Parse<Attribute> {
         let has_parameters = self.byte(0) == b'<';
-        if MODELLED.contains(&dialect) && STRUCTURES.contains(&name) {
+        if MODELLED.contains(&dialect) && is_known(name) {
             return match has_parameters {
                 true => self.parameters(dialect, name),
-                false => Ok(structure(dialect, name, Attributes::new())),
+                false => Ok(Attribute::structure(dialect, name, Attributes::new())),
             };
         }
         let parameters = if has_parameters { self.balanced()? } else { "" };
@@ -122,7 +98,7 @@ impl<'s> Parser<'s> {
                 self.parameter(dialect, &mut parameters)?;
                 self.accept(",");
             }
-            return Ok(structure(dialect, name, parameters));
+            return Ok(Attribute::structure(dialect, name, parameters));
         }
         if name == "bounds" {
             let mut bounds = Vec::new();
@@ -142,7 +118,7 @@ impl<'s> Parser<'s> {
             [(_, Attribute::DenseArray(DenseArray::I64(bounds)))] if name == "type_extensions" => {
                 Ok(bounds_of(dialect, bounds.clone()))
             }
-            _ => Ok(structure(dialect, name, parameters)),
+            _ => Ok(Attribute::structure(dialect, name, parameters)),
         }
     }
 
@@ -154,7 +130,7 @@ impl<'s> Parser<'s> {
         let place = self.span_since(start);
         let (name, value) = match self.accept("=") {
             true => (word, self.parameter_value(dialect)?),
-            false => ("value", string_attribute(word)),
+            false => ("value", Attribute::text(word)),
         };
         if parameters.iter().any(|(other, _)| other == name) {
             let message = format!("the parameter `{name}` is here twice");
@@ -212,10 +188,10 @@ impl<'s> Parser<'s> {
         self.expect(")")?;
         let size = self.integer("an integer")?;
         let parameters = vec![
-            ("pre_size".into(), integer_attribute(before)),
-            ("size".into(), integer_attribute(size)),
+            ("pre_size".into(), Attribute::i64(before)),
+            ("size".into(), Attribute::i64(size)),
         ];
-        Ok(structure(dialect, "sub_axis_info", parameters))
+        Ok(Attribute::structure(dialect, "sub_axis_info", parameters))
     }
 }
 
@@ -244,5 +220,5 @@ pub(super) fn opaque_text(dialect: &str, text: String) -> Arc<str> {
 /// Bounds of dynamic dims.
 fn bounds_of(dialect: &str, bounds: Vec<i64>) -> Attribute {
     let value = Attribute::DenseArray(DenseArray::I64(bounds));
-    structure(dialect, "bounds", vec![("value".into(), value)])
+    Attribute::structure(dialect, "bounds", vec![("value".into(), value)])
 }

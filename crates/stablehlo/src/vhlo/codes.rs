@@ -18,22 +18,6 @@ pub(crate) mod code {
     pub(crate) const MESH: u64 = 25;
 }
 
-/// The attributes of one word.
-pub(crate) const WORDS: &[(u64, &str)] = &[
-    (3, "comparison_direction"),
-    (4, "comparison_type"),
-    (7, "fft_type"),
-    (11, "precision"),
-    (12, "rng_algorithm"),
-    (13, "rng_distribution"),
-    (16, "transpose"),
-    (19, "result_accuracy_mode"),
-];
-
-/// The structures. VHLO has parameters of operations for the others.
-pub(crate) const STRUCTURES: &[(u64, &str)] =
-    &[(10, "output_operand_alias"), (20, "result_accuracy"), (21, "sub_axis_info")];
-
 /// The numbers of types with parameters, and of those that are no scalars.
 pub(crate) mod type_code {
     pub(crate) const COMPLEX: u64 = 1;

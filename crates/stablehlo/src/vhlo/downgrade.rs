@@ -1,58 +1,71 @@
 //! Operations of StableHLO as VHLO's of a version.
 
-use std::sync::Arc;
+use smol_str::{SmolStr, format_smolstr};
 
-use super::rules::{Conversion, Initial, Rules};
-use super::table::{ROWS, Row};
-use crate::bytecode::structures::{Field, dialect, list, number, string};
-use crate::mlir::{
-    Attribute, Attributes, DenseArray, DenseElements, DialectAttribute, Elements, Scalar, Sign,
-    TensorType, Type, value_of,
+use crate::dialect::{
+    self, Attr, Field, Initial, Kind, Newer, Op, Parameter, Version, api_version,
 };
+use crate::mlir::{Attribute, Attributes, DialectAttribute, Operation, Type, value_of};
 
 /// The operation of VHLO that an operation of StableHLO becomes in a version.
 pub(crate) struct Plan {
-    row: &'static Row,
-    /// The attributes of all versions of the operation.
-    known: Vec<&'static str>,
-    rules: Rules,
+    op: &'static Op,
+    /// The version of the op.
+    version: usize,
 }
 
 impl Plan {
-    /// Returns the operation for the name without its dialect. `None`: the version has none.
-    pub(crate) fn of(base: &str, version: (u32, u32)) -> Option<Self> {
-        let of_base = |row: &&Row| row.name.rsplit_once("_v").is_some_and(|(name, _)| name == base);
-        let all = ROWS.iter().filter(of_base);
-        let known = all.clone().flat_map(|row| row.attributes.split_ascii_whitespace()).collect();
-        let row = all.clone().find(|row| row.since <= version && version <= row.until)?;
-        Some(Self { row, known, rules: Rules::of(base) })
+    /// Returns the operation for that of StableHLO with this name. `None`: the version has none.
+    pub(crate) fn of(name: &str, version: Version) -> Option<Self> {
+        let op = dialect::op(name)?;
+        Some(Self { op, version: op.version_in(version)? })
     }
 
     /// The name with its version.
-    pub(crate) fn name(&self) -> &'static str {
-        self.row.name
+    pub(crate) fn name(&self) -> SmolStr {
+        format_smolstr!("{}_v{}", self.op.base_name(), self.version)
+    }
+
+    /// Checks that the version of the op has all parts that an operation has.
+    pub(crate) fn check(&self, operation: &Operation, version: Version) -> Result<(), String> {
+        let (major, minor) = version;
+        match self.op.newer.filter(|(newer, _)| self.version < *newer) {
+            Some((_, Newer::Operands)) if operation.operands.len() != 1 => {
+                Err(format!("StableHLO {major}.{minor} has it with one operand only"))
+            }
+            Some((_, Newer::Regions)) if !operation.regions.is_empty() => {
+                Err(format!("StableHLO {major}.{minor} has it without regions only"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Converts the attributes of an operation. An attribute of VHLO alone has the dialect `vhlo`.
     pub(crate) fn attributes(&self, attributes: &Attributes) -> Result<Attributes, String> {
         let mut converted = Attributes::new();
         for (name, value) in attributes {
-            let group = self.rules.groups.iter().find(|group| group.attribute == name);
-            if let Some(group) = group {
-                let Attribute::Dialect(structure) = value else {
-                    return Err(format!("the attribute `{name}` should be a structure"));
-                };
-                for (vhlo, name, field) in group.fields() {
-                    converted.push((vhlo.into(), parameter(structure, name, field)?));
-                }
-            } else if self.rules.has_channel && name == "channel_handle" {
-                let Attribute::Dialect(structure) = value else {
-                    return Err("the attribute `channel_handle` should be a structure".into());
-                };
+            let attr = self.op.attribute(name);
+            let structure = attr.and_then(Attr::structure);
+            let is_channel = attr.is_some_and(|attr| matches!(attr.kind, Kind::Channel));
+            if structure.is_none() && !is_channel {
                 converted
-                    .push(("channel_id".into(), parameter(structure, "handle", Field::Number)?));
-            } else {
-                converted.push((name.clone(), self.value(name, value)));
+                    .push((name.clone(), attr.map_or(value.clone(), |attr| plain(attr, value))));
+                continue;
+            }
+            let Attribute::Dialect(given) = value else {
+                return Err(format!("the attribute `{name}` should be a structure"));
+            };
+            match structure {
+                Some(structure) => {
+                    for parameter in structure.parameters {
+                        converted.push((parameter.vhlo.into(), self::parameter(given, parameter)?));
+                    }
+                }
+                None => {
+                    let handle = value_of(&given.parameters, "handle");
+                    let handle = handle.ok_or("`channel_handle` has no parameter `handle`")?;
+                    converted.push(("channel_id".into(), handle.clone()));
+                }
             }
         }
         self.add_initials(&mut converted)?;
@@ -60,31 +73,16 @@ impl Plan {
         Ok(converted)
     }
 
-    fn value(&self, name: &str, value: &Attribute) -> Attribute {
-        if self.rules.conversion(name) == Some(Conversion::Unit) && *value == Attribute::Unit {
-            return Attribute::Bool(true);
-        }
-        match (self.rules.initial(name), value) {
-            (Some(Initial::OriginalApi), Attribute::Integer(version, _)) => api(*version),
-            _ => value.clone(),
-        }
-    }
-
     /// Adds the attributes that StableHLO leaves out.
     fn add_initials(&self, attributes: &mut Attributes) -> Result<(), String> {
-        for name in self.row.attributes.split_ascii_whitespace() {
+        for (name, attr) in self.op.names_of(self.version) {
             if value_of(attributes, name).is_some() {
                 continue;
             }
-            let in_algorithm =
-                self.rules.groups.iter().any(|group| {
-                    group.optional() && group.fields().any(|(field, ..)| field == name)
-                });
-            let value = match self.rules.initial(name) {
-                Some(initial) => initial_value(initial, attributes)?,
-                None if in_algorithm => Attribute::Type(Box::new(Type::None)),
-                None if self.rules.drops_padding && name == "padding" => {
-                    initial_value(Initial::Padding, attributes)?
+            let value = match attr.initial() {
+                Some(initial) => initial.value(attributes)?,
+                None if matches!(attr.kind, Kind::Algorithm) => {
+                    Attribute::Type(Box::new(Type::None))
                 }
                 None => return Err(format!("the attribute `{name}` is missing")),
             };
@@ -95,92 +93,42 @@ impl Plan {
 
     /// Removes the attributes that newer versions have, if they say nothing.
     fn remove_newer(&self, attributes: &mut Attributes) -> Result<(), String> {
-        let has = |name: &str| self.row.attributes.split_ascii_whitespace().any(|own| own == name);
-        let newer = |name: &str| self.known.contains(&name) && !has(name);
-        let all = attributes.clone();
-        for (name, value) in all.iter().filter(|(name, _)| newer(name)) {
-            let silent = match self.rules.initial(name) {
-                Some(initial) => initial.is(value, &all),
-                None => *value == list(Vec::new()),
+        let own = self.op.names_of(self.version);
+        let newest = self.op.names_of(self.op.versions.len());
+        let newer = newest.iter().filter(|(name, _)| own.iter().all(|(known, _)| known != name));
+        for (name, attr) in newer {
+            let Some(value) = value_of(attributes, name) else { continue };
+            let is_silent = match attr.initial() {
+                Some(initial) => initial.is(value, attributes),
+                None => *value == Attribute::i64s([]),
             };
-            if !silent {
+            if !is_silent {
                 let message = format!("the attribute `{name}` needs a newer version of StableHLO");
                 return Err(message);
             }
+            attributes.retain(|(known, _)| known != name);
         }
-        attributes.retain(|(name, _)| !newer(name));
         Ok(())
     }
 }
 
-/// The version of the interface of a custom call.
-fn api(version: i128) -> Attribute {
-    let version = i64::try_from(version).unwrap_or(i64::MAX);
-    dialect("vhlo", "api_version", vec![("value".into(), number(version))])
+/// Converts an attribute that is one in VHLO, too.
+fn plain(attr: &Attr, value: &Attribute) -> Attribute {
+    match (attr.kind, attr.initial(), value) {
+        (Kind::Unit, _, Attribute::Unit) => Attribute::Bool(true),
+        (_, Some(Initial::OriginalApi), Attribute::Integer(version, _)) => {
+            api_version(i64::try_from(*version).unwrap_or(i64::MAX))
+        }
+        _ => value.clone(),
+    }
 }
 
 /// Returns a parameter of a structure, or the value that its text leaves out.
-fn parameter(structure: &DialectAttribute, name: &str, field: Field) -> Result<Attribute, String> {
-    match (value_of(&structure.parameters, name), field) {
+fn parameter(structure: &DialectAttribute, parameter: &Parameter) -> Result<Attribute, String> {
+    match (value_of(&structure.parameters, parameter.name), parameter.field) {
         (Some(value), _) => Ok(value.clone()),
-        (None, Field::ListUnlessEmpty) => Ok(list(Vec::new())),
-        (None, Field::NumberUnlessZero) => Ok(number(0)),
-        (None, _) => Err(format!("`{}` has no parameter `{name}`", structure.name)),
+        (None, Field::ListUnlessEmpty) => Ok(Attribute::i64s([])),
+        (None, Field::NumberUnlessZero) => Ok(Attribute::i64(0)),
+        (None, _) => Err(format!("`{}` has no parameter `{}`", structure.name, parameter.name)),
     }
-}
-
-/// The value of an attribute that StableHLO leaves out.
-fn initial_value(initial: Initial, attributes: &Attributes) -> Result<Attribute, String> {
-    let default = |name: &str| vec![("value".into(), string(name))];
-    Ok(match initial {
-        Initial::False => Attribute::Bool(false),
-        Initial::Zero => number(0),
-        Initial::MinusOne => number(-1),
-        Initial::EmptyArray | Initial::EmptyLayouts => Attribute::Array(Vec::new()),
-        Initial::EmptyString | Initial::Config => string(""),
-        Initial::EmptyDictionary => Attribute::Dictionary(Attributes::new()),
-        Initial::EmptyConfig => empty_config(attributes),
-        Initial::EmptyTensor => list(Vec::new()),
-        Initial::Ones => list(vec![1; rank(attributes)?]),
-        Initial::Falses => Attribute::DenseArray(DenseArray::Bool(vec![false; rank(attributes)?])),
-        Initial::Padding => padding(rank(attributes)?),
-        Initial::Precision => {
-            let word = dialect("stablehlo", "precision", default("DEFAULT"));
-            Attribute::Array(vec![word.clone(), word])
-        }
-        Initial::NoType => dialect("stablehlo", "comparison_type", default("NOTYPE")),
-        Initial::OriginalApi => api(1),
-        Initial::Accuracy => {
-            let mode = dialect("stablehlo", "result_accuracy_mode", default("DEFAULT"));
-            dialect("stablehlo", "result_accuracy", vec![("mode".into(), mode)])
-        }
-    })
-}
-
-/// Calls with typed parameters have a dictionary as their configuration.
-fn empty_config(attributes: &Attributes) -> Attribute {
-    /// The number of this interface.
-    const TYPED: i128 = 4;
-    match value_of(attributes, "api_version") {
-        Some(version) if *version == api(TYPED) => Attribute::Dictionary(Attributes::new()),
-        _ => string(""),
-    }
-}
-
-/// The number of dims of a window.
-fn rank(attributes: &Attributes) -> Result<usize, String> {
-    let dims = ["window_dimensions", "input_spatial_dimensions"];
-    match dims.iter().find_map(|name| value_of(attributes, name)) {
-        Some(Attribute::DenseArray(DenseArray::I64(dims))) => Ok(dims.len()),
-        _ => Err("the dims of the window are missing".into()),
-    }
-}
-
-/// Pairs of zeros.
-fn padding(rank: usize) -> Attribute {
-    let dims = [i64::try_from(rank).ok(), Some(2)].into_iter().collect();
-    let element = Scalar::Integer { bits: 64, sign: Sign::Signless };
-    let ty = Type::Tensor(TensorType { dims, element, encoding: None });
-    let bytes: Arc<[u8]> = vec![0; rank.saturating_mul(16)].into();
-    Attribute::Dense(DenseElements { ty: Box::new(ty), elements: Elements::Bytes(bytes) })
 }

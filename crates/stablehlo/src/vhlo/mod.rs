@@ -8,13 +8,9 @@ mod codes;
 mod downgrade;
 mod quantized;
 mod read;
-mod rules;
-mod table;
 mod upgrade;
 
-pub(crate) use codes::{SCALARS, STRUCTURES, WORDS, code, type_code};
+pub(crate) use codes::{SCALARS, code, type_code};
 pub(crate) use downgrade::Plan;
 pub(crate) use read::{attribute, ty};
-pub(crate) use rules::Rules;
-pub(crate) use table::row;
 pub(crate) use upgrade::upgrade;

@@ -1,10 +1,11 @@
 //! Reads VHLO's attributes and types as StableHLO's.
 
-use super::codes::{SCALARS, STRUCTURES, WORDS, code, type_code};
+use super::codes::{SCALARS, code, type_code};
 use super::quantized;
 use crate::bytecode::read::{
     Cursor, Entries, Read, builtin, dense, numbers, stablehlo, structures,
 };
+use crate::dialect;
 use crate::mlir::{Attribute, FunctionType, Scalar, Sign, Type};
 use crate::text;
 
@@ -15,11 +16,11 @@ const MAX_NAME: usize = 512;
 pub(crate) fn attribute(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Attribute> {
     let before = *cursor;
     let number = cursor.varint()?;
-    if let Some(name) = stablehlo::named(WORDS, number) {
-        return structures::word(cursor, "stablehlo", name);
+    if let Some(words) = dialect::WORDS.iter().find(|words| words.codes.1 == number) {
+        return structures::word(cursor, "stablehlo", words);
     }
-    if let Some(name) = stablehlo::named(STRUCTURES, number) {
-        return structures::read_structure(entries, cursor, name);
+    if let Some(structure) = dialect::structure(|known| known.codes.1 == Some(number)) {
+        return structures::read_structure(entries, cursor, structure);
     }
     Ok(match number {
         code::ARRAY => Attribute::Array(entries.attributes(cursor)?),

@@ -1,94 +1,84 @@
 //! Operations of VHLO as StableHLO's.
 
-use super::rules::{Conversion, Group, Initial, Rules, bytes};
 use crate::bytecode::read::dense;
-use crate::bytecode::structures::{Field, dialect, list, number};
+use crate::dialect::{Attr, Field, Kind, Need, Op, Parameter, Structure, bytes};
 use crate::mlir::{Attribute, Attributes, DenseArray, Type, value_of};
 
-/// Converts the attributes of an operation. Versions of an operation differ in the attributes that
-/// older ones lack, and these have the value that StableHLO leaves out.
-pub(crate) fn upgrade(rules: &Rules, attributes: Attributes) -> Result<Attributes, String> {
+/// Converts the attributes of an operation to those of StableHLO's op. Versions of an operation differ
+/// in the attributes that older ones lack, and these have the value that StableHLO leaves out.
+pub(crate) fn upgrade(op: &Op, attributes: Attributes) -> Result<Attributes, String> {
     let mut converted = Attributes::new();
     let mut grouped: Vec<&str> = Vec::new();
-    for group in &rules.groups {
-        if let Some(value) = structure_of(group, &attributes)? {
-            converted.push((group.attribute.into(), value));
+    for attr in op.attributes() {
+        let Some(structure) = attr.structure() else { continue };
+        if let Some(value) = structure_of(structure, attr.need, &attributes)? {
+            converted.push((attr.name.into(), value));
         }
-        grouped.extend(group.fields().map(|(name, ..)| name));
+        grouped.extend(structure.parameters.iter().map(|parameter| parameter.vhlo));
     }
-    let left_out: Vec<bool> = attributes
+    let known: Vec<(Option<&Attr>, bool)> = attributes
         .iter()
         .map(|(name, value)| {
-            let initial = rules.initial(name);
-            grouped.contains(&name.as_str())
-                || rules.drops_padding && name == "padding"
-                || initial.is_some_and(|initial: Initial| initial.is(value, &attributes))
+            let attr = op
+                .attributes()
+                .find(|attr| attr.names_in_vhlo(usize::MAX).contains(&name.as_str()));
+            let initial = attr.and_then(Attr::initial);
+            let is_left_out = grouped.contains(&name.as_str())
+                || op.is_removed(name)
+                || initial.is_some_and(|initial| initial.is(value, &attributes));
+            (attr, is_left_out)
         })
         .collect();
-    for ((name, value), left_out) in attributes.into_iter().zip(left_out) {
-        if left_out {
+    for ((name, value), (attr, is_left_out)) in attributes.into_iter().zip(known) {
+        if is_left_out {
             continue;
         }
-        if rules.has_channel && name == "channel_id" {
-            let Attribute::Integer(id, _) = value else {
-                return Err("`channel_id` should be an integer".into());
-            };
-            let id = i64::try_from(id).map_err(|_| "`channel_id` is too great")?;
-            let handle = vec![("handle".into(), number(id)), ("type".into(), number(0))];
-            converted
-                .push(("channel_handle".into(), dialect("stablehlo", "channel_handle", handle)));
+        let Some(attr) = attr else {
+            converted.push((name, value));
             continue;
-        }
-        let value = match rules.conversion(&name) {
-            Some(conversion) => convert(value, conversion)
-                .ok_or_else(|| format!("the attribute `{name}` has a value of another kind"))?,
-            None => value,
         };
-        converted.push((name, value));
+        let value = convert(value, attr.kind)
+            .ok_or_else(|| format!("the attribute `{name}` has a value of another kind"))?;
+        converted.push((attr.name.into(), value));
     }
     Ok(converted)
 }
 
 /// Makes a structure of the attributes that are its parameters.
-fn structure_of(group: &Group, attributes: &Attributes) -> Result<Option<Attribute>, String> {
+fn structure_of(
+    structure: &Structure,
+    need: Need,
+    attributes: &Attributes,
+) -> Result<Option<Attribute>, String> {
     let mut parameters = Attributes::new();
-    for (vhlo, name, field) in group.fields() {
+    for Parameter { name, field, vhlo, .. } in structure.parameters {
         let value = value_of(attributes, vhlo);
-        if group.optional() && value.is_none_or(is_none) {
+        if need == Need::Optional && value.is_none_or(is_none) {
             return Ok(None);
         }
         let wrong = || format!("the attribute `{vhlo}` is missing or has a value of another kind");
-        let value = match field {
-            Field::Number | Field::NumberUnlessZero => match value {
-                Some(Attribute::Integer(0, _)) if field == Field::NumberUnlessZero => None,
-                Some(Attribute::Integer(value, _)) => {
-                    Some(number(i64::try_from(*value).map_err(|_| wrong())?))
-                }
-                _ => return Err(wrong()),
-            },
-            Field::List | Field::ListUnlessEmpty => {
-                let values = match value {
-                    Some(value) => numbers(value).ok_or_else(wrong)?,
-                    None if field == Field::ListUnlessEmpty => Vec::new(),
-                    None => return Err(wrong()),
-                };
-                Some(list(values)).filter(|_| field == Field::List || !is_empty(value))
+        let value = match (field, value) {
+            (Field::Number | Field::NumberUnlessZero, Some(Attribute::Integer(value, _))) => {
+                Attribute::i64(i64::try_from(*value).map_err(|_| wrong())?)
             }
-            Field::Type | Field::Bool | Field::Double | Field::Attribute => {
-                Some(value.ok_or_else(wrong)?.clone())
+            (Field::List | Field::ListUnlessEmpty, Some(value)) => {
+                Attribute::i64s(numbers(value).ok_or_else(wrong)?)
             }
+            (Field::ListUnlessEmpty, None) => Attribute::i64s([]),
+            (Field::Type | Field::Bool | Field::Double | Field::Attribute, Some(value)) => {
+                value.clone()
+            }
+            _ => return Err(wrong()),
         };
-        parameters.extend(value.map(|value| (name.into(), value)));
+        if !field.leaves_out(&value) {
+            parameters.push(((*name).into(), value));
+        }
     }
-    Ok(Some(dialect("stablehlo", group.structure, parameters)))
+    Ok(Some(Attribute::structure("stablehlo", structure.name, parameters)))
 }
 
 fn is_none(value: &Attribute) -> bool {
     matches!(value, Attribute::Type(ty) if **ty == Type::None)
-}
-
-fn is_empty(value: Option<&Attribute>) -> bool {
-    value.and_then(bytes).is_none_or(<[u8]>::is_empty)
 }
 
 /// Returns the elements of a constant, one for each.
@@ -115,23 +105,31 @@ fn numbers(value: &Attribute) -> Option<Vec<i64>> {
     }
 }
 
-fn convert(value: Attribute, conversion: Conversion) -> Option<Attribute> {
-    Some(match conversion {
-        Conversion::Numbers => list(numbers(&value)?),
-        Conversion::Bools => {
+fn convert(value: Attribute, kind: Kind) -> Option<Attribute> {
+    Some(match kind {
+        Kind::Dims => Attribute::i64s(numbers(&value)?),
+        Kind::Bools => {
             Attribute::DenseArray(DenseArray::Bool(elements(&value, 1, |byte| byte != [0])?))
         }
-        Conversion::Symbol => symbol(&value)?,
-        Conversion::Symbols => match value {
+        Kind::Symbol => symbol(&value)?,
+        Kind::Symbols => match value {
             Attribute::Array(names) => {
                 Attribute::Array(names.iter().map(symbol).collect::<Option<_>>()?)
             }
             _ => return None,
         },
-        Conversion::Unit => match value {
+        Kind::Unit => match value {
             Attribute::Bool(true) => Attribute::Unit,
             _ => return None,
         },
+        Kind::Channel => match value {
+            Attribute::Integer(..) => {
+                let handle = vec![("handle".into(), value), ("type".into(), Attribute::i64(0))];
+                Attribute::structure("stablehlo", "channel_handle", handle)
+            }
+            _ => return None,
+        },
+        _ => value,
     })
 }
 

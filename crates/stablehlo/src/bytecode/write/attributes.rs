@@ -9,8 +9,8 @@ use super::tables::Encoding;
 use super::types::Encoded;
 use super::{Format, Version, Writer};
 use crate::bytecode::builtin::code;
-use crate::bytecode::structures::{Field, number_of_word, structure};
 use crate::bytecode::{dense, stablehlo};
+use crate::dialect::{self, Field, Structure};
 use crate::mlir::{
     Attribute, DenseArray, DenseElements, DialectAttribute, Elements, Location, Scalar, Sign,
     TensorType, Type, value_of,
@@ -272,35 +272,37 @@ impl Writer<'_> {
             return Ok(number);
         }
         let own = attribute.dialect == "stablehlo";
-        let (words, structures, bounds) = match (own, portable) {
-            (true, false) => (stablehlo::WORDS, stablehlo::STRUCTURES, stablehlo::BOUNDS),
-            (true, true) => (vhlo::WORDS, vhlo::STRUCTURES, vhlo::code::BOUNDS),
-            (false, _) => (stablehlo::CHLO_WORDS, [].as_slice(), u64::MAX),
-        };
-        let dialect = if own && portable { "vhlo" } else { attribute.dialect.as_str() };
+        let of = if own && portable { "vhlo" } else { attribute.dialect.as_str() };
         let value = value_of(&attribute.parameters, "value");
         match value {
             Some(Attribute::String(word)) => {
-                if let (Some(code), Some(number)) =
-                    (stablehlo::numbered(words, name), number_of_word(name, word))
-                {
+                let words = dialect::words(name);
+                let code = words.and_then(|words| match (own, portable) {
+                    (true, false) => Some(words.codes.0),
+                    (true, true) => Some(words.codes.1),
+                    (false, _) => stablehlo::chlo_code(words),
+                });
+                let number = words.and_then(|words| words.number(word));
+                if let (Some(code), Some(number)) = (code, number) {
                     to.varint(code);
                     to.varint(number);
-                    return Ok(self.intern(dialect, to));
+                    return Ok(self.intern(of, to));
                 }
             }
             Some(Attribute::DenseArray(DenseArray::I64(values))) if own && name == "bounds" => {
-                to.varint(bounds);
+                to.varint(if portable { vhlo::code::BOUNDS } else { stablehlo::BOUNDS });
                 to.signed_list(values);
-                return Ok(self.intern(dialect, to));
+                return Ok(self.intern(of, to));
             }
             _ => {}
         }
-        match stablehlo::numbered(structures, name) {
-            Some(code) => {
+        let structure = dialect::structure(|known| known.name == name).filter(|_| own);
+        let code = structure.and_then(|known| if portable { known.codes.1 } else { known.codes.0 });
+        match structure.zip(code) {
+            Some((structure, code)) => {
                 to.varint(code);
-                self.fields(attribute, format, &mut to)?;
-                Ok(self.intern(dialect, to))
+                self.fields(structure, attribute, format, &mut to)?;
+                Ok(self.intern(of, to))
             }
             None => match text_of(attribute).filter(|_| !(own && portable)) {
                 Some(text) => Ok(self.intern_text(&attribute.dialect, &text)),
@@ -313,14 +315,15 @@ impl Writer<'_> {
 
     fn fields(
         &mut self,
+        structure: &Structure,
         attribute: &DialectAttribute,
         format: Format,
         to: &mut Emitter,
     ) -> Result<(), String> {
-        let fields = structure(&attribute.name).map_or([].as_slice(), |known| known.fields);
-        for (name, field) in fields {
+        for parameter in structure.parameters {
+            let name = parameter.name;
             let value = value_of(&attribute.parameters, name);
-            match (field, value) {
+            match (parameter.field, value) {
                 (Field::Number | Field::NumberUnlessZero, Some(Attribute::Integer(value, _))) => {
                     to.signed(i64::try_from(*value).map_err(|_| "a number is too great")?);
                 }
@@ -338,7 +341,7 @@ impl Writer<'_> {
                 (Field::Double, None) => to.signed(0),
                 (Field::Attribute, Some(value)) => to.varint(self.attribute(value, format)?),
                 _ => {
-                    let structure = &attribute.name;
+                    let structure = structure.name;
                     return Err(format!(
                         "the parameter `{name}` of `{structure}` is missing or has a value of another kind"
                     ));

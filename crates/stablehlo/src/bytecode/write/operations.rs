@@ -182,23 +182,14 @@ impl Writer<'_> {
     /// Returns the operation of VHLO that is written; `None` if the operation is written as it is.
     fn plan(&mut self, operation: &Operation) -> Result<Option<Arc<Plan>>, String> {
         let Format::Portable(version) = self.format else { return Ok(None) };
-        let base: SmolStr = match operation.name.split_once('.') {
-            Some(("stablehlo" | "func", base)) => base.into(),
-            _ => return Ok(None),
-        };
-        let make = || Plan::of(&base, (version.major, version.minor)).map(Arc::new);
-        let plan = self.plans.entry(base.clone()).or_insert_with(make).clone();
+        if !operation.name.starts_with("stablehlo.") && !operation.name.starts_with("func.") {
+            return Ok(None);
+        }
+        let of = (version.major, version.minor);
+        let make = || Plan::of(&operation.name, of).map(Arc::new);
+        let plan = self.plans.entry(operation.name.clone()).or_insert_with(make).clone();
         let plan = plan.ok_or_else(|| format!("StableHLO {version} has no such operation"))?;
-        let only_one = matches!(
-            plan.name(),
-            "all_gather_v1" | "all_reduce_v1" | "all_to_all_v1" | "collective_broadcast_v1"
-        );
-        if only_one && operation.operands.len() != 1 {
-            return Err(format!("StableHLO {version} has it with one operand only"));
-        }
-        if plan.name() == "composite_v1" && !operation.regions.is_empty() {
-            return Err(format!("StableHLO {version} has it without regions only"));
-        }
+        plan.check(operation, of)?;
         Ok(Some(plan))
     }
 

@@ -1,19 +1,14 @@
 //! `erf` and its kin in single precision, approximated by polynomials.
 
+use tilewright_ir::ElementType;
+
 use super::erf_double;
-use super::maker::Maker;
-use crate::mlir::Value;
+use super::expr::Expr;
 
 /// Evaluates a polynomial by Horner's rule; the coefficient of the highest power comes first.
-pub(super) fn polynomial(m: &mut Maker<'_>, x: Value, coefficients: &[f64]) -> Option<Value> {
-    let (&first, rest) = coefficients.split_first()?;
-    let mut sum = m.number(x, first)?;
-    for &coefficient in rest {
-        let product = m.op("multiply", &[sum, x])?;
-        let next = m.number(x, coefficient)?;
-        sum = m.op("add", &[product, next])?;
-    }
-    Some(sum)
+pub(super) fn polynomial<'f>(x: Expr<'f>, coefficients: &[f64]) -> Expr<'f> {
+    let (first, rest) = coefficients.split_first().unwrap_or((&0.0, &[]));
+    rest.iter().fold(x.number(*first), |sum, &coefficient| sum * x + coefficient)
 }
 
 /// Coefficients of the inverse of `erf` where `w = -log(1 - x^2)` is less than 5.
@@ -31,44 +26,23 @@ const FAR: [f64; 9] = [
 ];
 
 /// The inverse of `erf`, by the approximation of Giles.
-pub(super) fn erf_inv(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    if m.is_double(x)? {
-        return erf_double::erf_inv(m, x);
+pub(super) fn erf_inv(x: Expr<'_>) -> Expr<'_> {
+    if x.ty() == ElementType::F64 {
+        return erf_double::erf_inv(x);
     }
-    let negative = m.op("negate", &[x])?;
-    let squared = m.op("multiply", &[x, negative])?;
-    let log = m.op("log_plus_one", &[squared])?;
-    let w = m.op("negate", &[log])?;
-    let five = m.number(x, 5.0)?;
-    let is_near = m.predicate("compare", &[w, five], Some("LT"))?;
-    let (shift, three) = (m.number(x, 2.5)?, m.number(x, 3.0)?);
-    let near = m.op("subtract", &[w, shift])?;
-    let root = m.op("sqrt", &[w])?;
-    let far = m.op("subtract", &[root, three])?;
-    let w = m.select(is_near, near, far)?;
-    let mut sum: Option<Value> = None;
-    for (near, far) in NEAR.into_iter().zip(FAR) {
-        let (near, far) = (m.number(x, near)?, m.number(x, far)?);
-        let coefficient = m.select(is_near, near, far)?;
-        sum = Some(match sum {
-            None => coefficient,
-            Some(sum) => {
-                let product = m.op("multiply", &[sum, w])?;
-                m.op("add", &[coefficient, product])?
-            }
-        });
-    }
-    let inside = m.op("multiply", &[sum?, x])?;
-    with_infinite_ends(m, x, inside)
+    let w = -(x * -x).log1p();
+    let is_near = w.is_less(5.0);
+    let w = is_near.select(w - 2.5, w.sqrt() - 3.0);
+    let mut coefficients =
+        NEAR.into_iter().zip(FAR).map(|(near, far)| is_near.select(x.number(near), x.number(far)));
+    let first = coefficients.next().unwrap_or(x);
+    let sum = coefficients.fold(first, |sum, coefficient| coefficient + sum * w);
+    with_infinite_ends(x, sum * x)
 }
 
 /// The inverse of `erf` is infinite at -1 and 1.
-pub(super) fn with_infinite_ends(m: &mut Maker<'_>, x: Value, inside: Value) -> Option<Value> {
-    let (size, one) = (m.op("abs", &[x])?, m.number(x, 1.0)?);
-    let is_end = m.compare(size, "EQ", one)?;
-    let infinity = m.number(x, f64::INFINITY)?;
-    let end = m.op("multiply", &[x, infinity])?;
-    m.select(is_end, end, inside)
+pub(super) fn with_infinite_ends<'f>(x: Expr<'f>, inside: Expr<'f>) -> Expr<'f> {
+    inside.but(x.abs().is_equal(1.0), x * f64::INFINITY)
 }
 
 #[rustfmt::skip]
@@ -96,41 +70,19 @@ const ERF_T: [f64; 7] = [
 const MAX_LOG: f64 = 88.722_839_052_068_35;
 
 /// `erfc`, as in the Cephes library.
-pub(super) fn erfc(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    if m.is_double(x)? {
-        return erf_double::erfc(m, x);
+pub(super) fn erfc(x: Expr<'_>) -> Expr<'_> {
+    if x.ty() == ElementType::F64 {
+        return erf_double::erfc(x);
     }
-    let beyond = erfc_beyond_one(m, x)?;
-    let one = m.number(x, 1.0)?;
-    let squared = m.op("multiply", &[x, x])?;
-    let sum = polynomial(m, squared, &ERF_T)?;
-    let erf = m.op("multiply", &[x, sum])?;
-    let within = m.op("subtract", &[one, erf])?;
-    let size = m.op("abs", &[x])?;
-    let is_within = m.predicate("compare", &[size, one], Some("LT"))?;
-    m.select(is_within, within, beyond)
+    let within = 1.0 - x * polynomial(x * x, &ERF_T);
+    x.abs().is_less(1.0).select(within, erfc_beyond_one(x))
 }
 
-fn erfc_beyond_one(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    let squared = m.op("multiply", &[x, x])?;
-    let z = m.op("negate", &[squared])?;
-    let size = m.op("abs", &[x])?;
-    let one = m.number(x, 1.0)?;
-    let inverse = m.op("divide", &[one, squared])?;
-    let exponential = m.op("exponential", &[z])?;
-    let over_size = m.op("divide", &[one, size])?;
-    let factor = m.op("multiply", &[exponential, over_size])?;
-    let two = m.number(x, 2.0)?;
-    let is_near = m.predicate("compare", &[size, two], Some("LT"))?;
-    let near = polynomial(m, inverse, &ERFC_P)?;
-    let far = polynomial(m, inverse, &ERFC_R)?;
-    let sum = m.select(is_near, near, far)?;
-    let product = m.op("multiply", &[factor, sum])?;
-    let least = m.number(x, -MAX_LOG)?;
-    let vanishes = m.predicate("compare", &[z, least], Some("LT"))?;
-    let zero = m.number(x, 0.0)?;
-    let positive = m.select(vanishes, zero, product)?;
-    let is_negative = m.predicate("compare", &[x, zero], Some("LT"))?;
-    let negative = m.op("subtract", &[two, positive])?;
-    m.select(is_negative, negative, positive)
+fn erfc_beyond_one(x: Expr<'_>) -> Expr<'_> {
+    let (squared, size) = (x * x, x.abs());
+    let (z, inverse) = (-squared, 1.0 / squared);
+    let (near, far) = (polynomial(inverse, &ERFC_P), polynomial(inverse, &ERFC_R));
+    let value = z.exp() * (1.0 / size) * size.is_less(2.0).select(near, far);
+    let positive = value.but(z.is_less(-MAX_LOG), 0.0);
+    positive.but(x.is_less(0.0), 2.0 - positive)
 }

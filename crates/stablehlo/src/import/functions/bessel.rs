@@ -1,7 +1,8 @@
 //! The modified Bessel function of the first kind and first order, times `exp(-|x|)`.
 
-use super::maker::Maker;
-use crate::mlir::Value;
+use tilewright_ir::ElementType;
+
+use super::expr::Expr;
 
 /// Coefficients of Chebyshev polynomials for `|x| <= 8`, the highest first. Singles take the last
 /// 17 of them.
@@ -35,43 +36,24 @@ const FAR: [f64; 25] = [
 
 /// With `z = |x|`, the sign of `x` times `z A(z / 2 - 2)` up to 8 and `B(32 / z - 2) / sqrt(z)`
 /// beyond.
-pub(super) fn bessel_i1e(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    let (near, far) = if m.is_double(x)? {
-        (&NEAR[..], &FAR[..])
-    } else {
-        (NEAR.last_chunk::<17>()?.as_slice(), FAR.last_chunk::<7>()?.as_slice())
+pub(super) fn bessel_i1e(x: Expr<'_>) -> Expr<'_> {
+    let last = |all: &'static [f64], count: usize| match x.ty() {
+        ElementType::F64 => all,
+        _ => all.get(all.len().saturating_sub(count)..).unwrap_or(all),
     };
-    let z = m.op("abs", &[x])?;
-    let (half, two) = (m.number(x, 0.5)?, m.number(x, 2.0)?);
-    let halved = m.op("multiply", &[half, z])?;
-    let place = m.op("subtract", &[halved, two])?;
-    let near = chebyshev(m, place, near)?;
-    let near = m.op("multiply", &[z, near])?;
-    let width = m.number(x, 32.0)?;
-    let ratio = m.op("divide", &[width, z])?;
-    let place = m.op("subtract", &[ratio, two])?;
-    let far = chebyshev(m, place, far)?;
-    let root = m.op("sqrt", &[z])?;
-    let far = m.op("divide", &[far, root])?;
-    let eight = m.number(x, 8.0)?;
-    let is_near = m.compare(z, "LE", eight)?;
-    let size = m.select(is_near, near, far)?;
-    let sign = m.op("sign", &[x])?;
-    m.op("multiply", &[sign, size])
+    let z = x.abs();
+    let near = z * chebyshev(z * 0.5 - 2.0, last(&NEAR, 17));
+    let far = chebyshev(32.0 / z - 2.0, last(&FAR, 7)) / z.sqrt();
+    x.sign() * z.is_at_most(8.0).select(near, far)
 }
 
 /// Half of the difference of the last sums of Clenshaw's recurrence.
-fn chebyshev(m: &mut Maker<'_>, x: Value, coefficients: &[f64]) -> Option<Value> {
-    let zero = m.number(x, 0.0)?;
+fn chebyshev<'f>(x: Expr<'f>, coefficients: &[f64]) -> Expr<'f> {
+    let zero = x.number(0.0);
     let (mut sum, mut before, mut second) = (zero, zero, zero);
     for &coefficient in coefficients {
         (second, before) = (before, sum);
-        let product = m.op("multiply", &[x, before])?;
-        let difference = m.op("subtract", &[product, second])?;
-        let coefficient = m.number(x, coefficient)?;
-        sum = m.op("add", &[difference, coefficient])?;
+        sum = x * before - second + coefficient;
     }
-    let difference = m.op("subtract", &[sum, second])?;
-    let half = m.number(x, 0.5)?;
-    m.op("multiply", &[difference, half])
+    (sum - second) * 0.5
 }

@@ -1,129 +1,145 @@
 //! CHLO's ops that broadcast their operands first, and StableHLO's older ops that are others with other attributes.
 
-use super::maker::Maker;
-use super::{Function, next_after, structure, widened, zeta};
-use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Sign, TensorType, Type, Value};
+use tilewright_ir::ops::attr::AttrValue;
+use tilewright_ir::ops::indexing::GatherAttrs;
+use tilewright_ir::{ArrayShape, CompId, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
+
+use super::super::attributes::{dims, int, missing, optional_list};
+use super::super::body::Body;
+use super::super::error::{Import, ImportError};
+use super::super::literal;
+use super::super::rows::with_values;
+use crate::dialect;
+use crate::mlir::{Attribute, Operation};
 
 /// `chlo.broadcast_add` and its like: operands have the last dims of the result, or those of `broadcast_dimensions`.
-pub(super) fn elementwise(m: &mut Maker<'_>, operands: &[Value]) -> Option<Value> {
-    let ty = m.result()?.clone();
-    let rank = |value: &Value| m.tensor(*value).map(|tensor| tensor.dims.len());
-    let ranks: Vec<usize> = operands.iter().map(rank).collect::<Option<_>>()?;
-    let named = m.integers("broadcast_dimensions");
-    let mut spread = Vec::new();
-    for (&operand, &rank) in operands.iter().zip(&ranks) {
+pub(crate) fn elementwise<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let to = body.result_array(operation)?;
+    let mut operands = body.operands(operation)?;
+    let rank = |&id: &InstId| body.importer.module.array_shape(id).map_or(0, ArrayShape::rank);
+    let ranks: Vec<usize> = operands.iter().map(rank).collect();
+    let named = optional_list(operation, "broadcast_dimensions")?;
+    for (operand, &rank) in operands.iter_mut().zip(&ranks) {
         let places = match &named {
-            Some(named) if ranks.iter().any(|&other| other > rank) => named.clone(),
-            _ => (0..).take(ty.dims.len()).skip(ty.dims.len().checked_sub(rank)?).collect(),
+            Some(named) if ranks.iter().any(|&other| other > rank) => {
+                named.iter().copied().collect()
+            }
+            _ => (0..).take(to.rank()).skip(to.rank().saturating_sub(rank)).collect(),
         };
-        spread.push(broadcast_to(m, operand, &ty, places)?);
+        *operand = body.spread(operation, *operand, &to, places)?;
     }
-    let name = m.name().strip_prefix("chlo.broadcast_")?.to_owned();
-    match name.as_str() {
-        "next_after" => widened(m, &spread, Function::OfTwo(next_after::next_after), false),
-        "polygamma" => widened(m, &spread, Function::OfTwo(zeta::polygamma), true),
-        "zeta" => widened(m, &spread, Function::OfTwo(zeta::zeta), true),
-        _ => {
-            let kept = ["comparison_direction", "compare_type"];
-            let attributes = m.attributes().iter().filter(|(name, _)| kept.contains(&&**name));
-            let attributes = attributes.cloned().collect();
-            m.make(&name, &spread, attributes, ty)
-        }
-    }
+    let name = operation.name.strip_prefix("chlo.broadcast_").unwrap_or_default();
+    let ops = ["stablehlo", "chlo"].map(|dialect| dialect::op(&format!("{dialect}.{name}")));
+    let Some(op) = ops.into_iter().flatten().next() else {
+        return Err(ImportError::unsupported(operation, "broadcasts the operands of no known op"));
+    };
+    let id = body.apply(op, operation, &operands)?;
+    body.bind(operation, id)
 }
 
-/// Broadcasts a value to the dims of a type.
-fn broadcast_to(
-    m: &mut Maker<'_>,
-    value: Value,
-    to: &TensorType,
-    places: Vec<i64>,
-) -> Option<Value> {
-    let from = m.tensor(value)?;
-    if to.dims.iter().chain(&from.dims).any(Option::is_none) || places.len() != from.dims.len() {
-        return None;
+impl Body<'_, '_> {
+    /// Broadcasts a value to these dims, unless it has them.
+    fn spread(
+        &mut self,
+        operation: &Operation,
+        value: InstId,
+        to: &ArrayShape,
+        places: Dims,
+    ) -> Import<InstId> {
+        let from = self.array(operation, value)?;
+        if from.dims() == to.dims() {
+            return Ok(value);
+        }
+        if places.len() != from.rank() {
+            return Err(ImportError::malformed(operation, "takes operands that do not broadcast"));
+        }
+        let to = to.without_layout().with_element_type(from.element_type);
+        self.broadcast_by_one(value, &from, &to, places)
     }
-    if from.dims == to.dims {
-        return Some(value);
-    }
-    let ty = TensorType { element: from.element.clone(), ..to.clone() };
-    let dims = Attribute::DenseArray(DenseArray::I64(places));
-    m.make("broadcast_in_dim", &[value], vec![("broadcast_dimensions".into(), dims)], ty)
 }
 
 /// `stablehlo.broadcast`: new dims come first.
-pub(super) fn broadcast(m: &mut Maker<'_>, operands: &[Value]) -> Option<Value> {
-    let (&[value], ty) = (operands, m.result()?.clone()) else { return None };
-    let new = m.integers("broadcast_sizes")?.len();
-    let places = (0..).take(ty.dims.len()).skip(new).collect();
-    broadcast_to(m, value, &ty, places)
+pub(crate) fn broadcast<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let (value, to) = (body.operand(operation, 0)?, body.result_array(operation)?);
+    let new = dims(operation, "broadcast_sizes")?.len();
+    let id = body.spread(operation, value, &to, (0..).take(to.rank()).skip(new).collect())?;
+    body.bind(operation, id)
 }
 
 /// `chlo.constant_like`: a number in each element of a tensor of the operand's type.
-pub(super) fn constant_like(m: &mut Maker<'_>, operands: &[Value]) -> Option<Value> {
-    let like = *operands.first()?;
-    match m.attribute("value")? {
-        Attribute::Float(value, _) => m.number(like, *value),
-        Attribute::Integer(value, _) => m.integer(like, i64::try_from(*value).ok()?),
+pub(crate) fn constant_like<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let shape = body.result_array(operation)?;
+    let ty = shape.element_type;
+    let one = match operation.attribute("value") {
+        Some(Attribute::Float(value, _)) => literal::real(ty, *value),
+        Some(Attribute::Integer(value, _)) => {
+            i64::try_from(*value).ok().and_then(|value| literal::whole(ty, value))
+        }
         _ => None,
-    }
+    };
+    let one = one.ok_or_else(|| missing(operation, "value"))?;
+    let id = body.constant(Literal::Array(one), shape)?;
+    body.bind(operation, id)
 }
 
 /// `stablehlo.cross-replica-sum`: an all-reduce that adds.
-pub(super) fn cross_replica_sum(m: &mut Maker<'_>, operands: &[Value]) -> Option<Value> {
-    let ty = m.result()?.clone();
-    let attributes = m.attributes().clone();
-    let sum = m.make("all_reduce", operands, attributes, ty)?;
-    m.reduces_by("add", *operands.first()?)?;
-    Some(sum)
+pub(crate) fn cross_replica_sum<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+) -> Import<()> {
+    let operand = body.operand(operation, 0)?;
+    let shape = body.result_array(operation)?;
+    let mut values = body.values(operation)?;
+    values.insert("to_apply", AttrValue::Computation(body.sum(shape.element_type)?));
+    let op = with_values(Opcode::AllReduce, operation, &mut values)?;
+    let id = body.emit(op, Shape::Array(shape), &[operand])?;
+    body.bind(operation, id)
 }
 
-/// `chlo.conj`; a real number is its own.
-pub(super) fn conjugate(m: &mut Maker<'_>, z: Value) -> Option<Value> {
-    let element = m.tensor(z)?.element.clone();
-    if !matches!(element, Scalar::Complex(_)) {
-        return m.convert(z, &element);
+impl Body<'_, '_> {
+    /// Adds a computation that adds two scalars.
+    fn sum(&mut self, ty: ElementType) -> Import<CompId> {
+        let (caller, span, shape) = (self.computation, self.span, Shape::scalar(ty));
+        let computation = self.importer.begin("sum", Some(caller), span)?;
+        let mut body = Body::new(self.importer, computation, span);
+        let left = body.parameter(0, shape.clone(), None)?;
+        let right = body.parameter(1, shape.clone(), None)?;
+        let root = body.emit(Op::Add, shape, &[left, right])?;
+        let set = body.importer.module.set_root(root);
+        set.map_err(|error| body.invalid(&error.to_string()))?;
+        self.importer.end();
+        Ok(computation)
     }
-    let (real, imaginary) = (m.part("real", z)?, m.part("imag", z)?);
-    let negative = m.op("negate", &[imaginary])?;
-    m.complex(real, negative, z)
 }
 
 /// `stablehlo.torch_index_select`: rows of a dim by their numbers, of the same batch.
-pub(super) fn index_select(m: &mut Maker<'_>, operands: &[Value]) -> Option<Value> {
-    let &[from, index] = operands else { return None };
-    let (of, by, ty) = (m.tensor(from)?.clone(), m.tensor(index)?.clone(), m.result()?.clone());
-    let (dim, batch) = (m.integers("dim")?, m.integers("batch_dims")?);
-    let (&[dim], &[batch]) = (dim.as_slice(), batch.as_slice()) else { return None };
-    let at = usize::try_from(dim).ok().filter(|&at| at < of.dims.len())?;
-    let batches = usize::try_from(batch).ok().filter(|&count| count <= at)?;
-    let picked = by.dims.len().checked_sub(batches)?;
-    let mut sizes: Vec<i64> = of.dims.iter().copied().collect::<Option<_>>()?;
-    let (front, rest) = sizes.split_at_mut(batches);
-    front.fill(1);
-    *rest.get_mut(at - batches)? = 1;
+pub(crate) fn index_select<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let malformed = || ImportError::malformed(operation, "takes rows of a dim that does not exist");
+    let (from, index) = (body.operand(operation, 0)?, body.operand(operation, 1)?);
+    let (of, by) = (body.array(operation, from)?, body.array(operation, index)?);
+    let to = body.result_array(operation)?;
+    let (dim, batch) = (int(operation, "dim")?, int(operation, "batch_dims")?);
+    let at = usize::try_from(dim).ok().filter(|&at| at < of.rank()).ok_or_else(malformed)?;
+    let batches = usize::try_from(batch).ok().filter(|&count| count <= at);
+    let batches = batches.filter(|&count| count <= by.rank()).ok_or_else(malformed)?;
+    let mut slice_sizes: Dims = of.dims().iter().copied().collect();
+    slice_sizes.iter_mut().take(batches).for_each(|size| *size = 1);
+    slice_sizes.iter_mut().skip(at).take(1).for_each(|size| *size = 1);
     // The dims of the index stand where the dim was.
-    let list = |dims: Vec<i64>| Attribute::DenseArray(DenseArray::I64(dims));
-    let offsets: Vec<i64> = (0..).take(ty.dims.len()).collect();
-    let is_offset =
-        |at: &i64| *at >= batch && (*at < dim || *at >= dim + i64::try_from(picked).unwrap_or(0));
-    let numbers: Attributes = vec![
-        ("offset_dims".into(), list(offsets.into_iter().filter(is_offset).collect())),
-        ("collapsed_slice_dims".into(), list(vec![dim])),
-        ("operand_batching_dims".into(), list((0..batch).collect())),
-        ("start_indices_batching_dims".into(), list((0..batch).collect())),
-        ("start_index_map".into(), list(vec![dim])),
-        ("index_vector_dim".into(), integer(i64::try_from(by.dims.len()).ok()?)),
-    ];
-    let attributes = vec![
-        ("dimension_numbers".into(), structure("gather", numbers)),
-        ("indices_are_sorted".into(), Attribute::Bool(false)),
-        ("slice_sizes".into(), list(sizes)),
-    ];
-    m.make("gather", &[from, index], attributes, ty)
-}
-
-fn integer(value: i64) -> Attribute {
-    let ty = Scalar::Integer { bits: 64, sign: Sign::Signless };
-    Attribute::Integer(value.into(), Type::Scalar(ty))
+    let picked = by.rank() - batches;
+    let is_offset = |place: &usize| *place >= batches && (*place < at || *place >= at + picked);
+    let offsets = (0..to.rank()).filter(is_offset).filter_map(|place| i64::try_from(place).ok());
+    let batch_dims: Dims = (0..batch).collect();
+    let attrs = GatherAttrs {
+        offset_dims: offsets.collect(),
+        collapsed_slice_dims: [dim].into_iter().collect(),
+        start_index_map: [dim].into_iter().collect(),
+        operand_batching_dims: batch_dims.clone(),
+        start_indices_batching_dims: batch_dims,
+        index_vector_dim: i64::try_from(by.rank()).unwrap_or(i64::MAX),
+        slice_sizes,
+        indices_are_sorted: false,
+    };
+    let id = body.emit(Op::Gather(Box::new(attrs)), Shape::Array(to), &[from, index])?;
+    body.bind(operation, id)
 }

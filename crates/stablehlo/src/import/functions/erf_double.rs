@@ -1,8 +1,7 @@
 //! `erf` and its kin in double precision.
 
 use super::approximate::{polynomial, with_infinite_ends};
-use super::maker::Maker;
-use crate::mlir::Value;
+use super::expr::Expr;
 
 /// Coefficients of the inverse of `erf` where `w = -log(1 - x^2)` is less than 6.25.
 #[rustfmt::skip]
@@ -41,53 +40,33 @@ const FARTHER: [f64; 17] = [
 ];
 
 /// The inverse of `erf`, by the approximation of Giles.
-pub(super) fn erf_inv(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    let negative = m.op("negate", &[x])?;
-    let squared = m.op("multiply", &[x, negative])?;
-    let log = m.op("log_plus_one", &[squared])?;
-    let w = m.op("negate", &[log])?;
-    let (limit, sixteen) = (m.number(x, 6.25)?, m.number(x, 16.0)?);
-    let (is_near, is_far) = (m.compare(w, "LT", limit)?, m.compare(w, "LT", sixteen)?);
-    let root = m.op("sqrt", &[w])?;
-    let shift = m.number(x, 3.125)?;
-    let near = m.op("subtract", &[w, shift])?;
-    let (less, more) = (m.number(x, 3.25)?, m.number(x, 5.0)?);
-    let shift = m.select(is_far, less, more)?;
-    let far = m.op("subtract", &[root, shift])?;
-    let w = m.select(is_near, near, far)?;
-    let mut sum = coefficient(m, x, 0, (is_near, is_far))?;
-    for number in 1..NEAR.len() {
-        let coefficient = coefficient(m, x, number, (is_near, is_far))?;
-        let product = m.op("multiply", &[sum, w])?;
-        let next = m.op("add", &[coefficient, product])?;
+pub(super) fn erf_inv(x: Expr<'_>) -> Expr<'_> {
+    let w = -(x * -x).log1p();
+    let (is_near, is_far) = (w.is_less(6.25), w.is_less(16.0));
+    let shift = is_far.select(x.number(3.25), x.number(5.0));
+    let w = is_near.select(w - 3.125, w.sqrt() - shift);
+    let coefficient = |(number, &near): (usize, &f64)| {
+        let mut chosen = x.number(near);
+        if let Some(&far) = FAR.get(number) {
+            chosen = is_near.select(chosen, x.number(far));
+        }
+        if let Some(&farther) = FARTHER.get(number) {
+            chosen = is_far.select(chosen, x.number(farther));
+        }
+        (number, chosen)
+    };
+    let mut coefficients = NEAR.iter().enumerate().map(coefficient);
+    let first = coefficients.next().map_or(x, |(_, first)| first);
+    let sum = coefficients.fold(first, |sum, (number, coefficient)| {
+        let next = coefficient + sum * w;
         // The polynomials for larger `w` have fewer terms.
-        sum = if number < FARTHER.len() {
-            next
-        } else {
-            let goes_on = if number < FAR.len() { is_far } else { is_near };
-            m.select(goes_on, next, sum)?
-        };
-    }
-    let inside = m.op("multiply", &[sum, x])?;
-    with_infinite_ends(m, x, inside)
-}
-
-fn coefficient(
-    m: &mut Maker<'_>,
-    x: Value,
-    number: usize,
-    (is_near, is_far): (Value, Value),
-) -> Option<Value> {
-    let mut chosen = m.number(x, *NEAR.get(number)?)?;
-    if let Some(&far) = FAR.get(number) {
-        let far = m.number(x, far)?;
-        chosen = m.select(is_near, chosen, far)?;
-    }
-    if let Some(&farther) = FARTHER.get(number) {
-        let farther = m.number(x, farther)?;
-        chosen = m.select(is_far, chosen, farther)?;
-    }
-    Some(chosen)
+        match number {
+            _ if number < FARTHER.len() => next,
+            _ if number < FAR.len() => is_far.select(next, sum),
+            _ => is_near.select(next, sum),
+        }
+    });
+    with_infinite_ends(x, sum * x)
 }
 
 #[rustfmt::skip]
@@ -132,41 +111,17 @@ const ERF_U: [f64; 6] = [
 const MAX_LOG: f64 = 709.782_712_893_384;
 
 /// `erfc`, as in the Cephes library.
-pub(super) fn erfc(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    let beyond = erfc_beyond_one(m, x)?;
-    let squared = m.op("multiply", &[x, x])?;
-    let sum = polynomial(m, squared, &ERF_T)?;
-    let product = m.op("multiply", &[x, sum])?;
-    let divisor = polynomial(m, squared, &ERF_U)?;
-    let erf = m.op("divide", &[product, divisor])?;
-    let one = m.number(x, 1.0)?;
-    let within = m.op("subtract", &[one, erf])?;
-    let size = m.op("abs", &[x])?;
-    let is_within = m.compare(size, "LT", one)?;
-    m.select(is_within, within, beyond)
+pub(super) fn erfc(x: Expr<'_>) -> Expr<'_> {
+    let squared = x * x;
+    let erf = x * polynomial(squared, &ERF_T) / polynomial(squared, &ERF_U);
+    x.abs().is_less(1.0).select(1.0 - erf, erfc_beyond_one(x))
 }
 
-fn erfc_beyond_one(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    let squared = m.op("multiply", &[x, x])?;
-    let z = m.op("negate", &[squared])?;
-    let exponential = m.op("exponential", &[z])?;
-    let size = m.op("abs", &[x])?;
-    let mut ratio = |over: &[f64], under: &[f64]| -> Option<Value> {
-        let over = polynomial(m, size, over)?;
-        let product = m.op("multiply", &[exponential, over])?;
-        let under = polynomial(m, size, under)?;
-        m.op("divide", &[product, under])
-    };
-    let (near, far) = (ratio(&ERFC_P, &ERFC_Q)?, ratio(&ERFC_R, &ERFC_S)?);
-    let eight = m.number(x, 8.0)?;
-    let is_near = m.compare(size, "LT", eight)?;
-    let value = m.select(is_near, near, far)?;
-    let least = m.number(x, -MAX_LOG)?;
-    let vanishes = m.compare(z, "LT", least)?;
-    let zero = m.number(x, 0.0)?;
-    let positive = m.select(vanishes, zero, value)?;
-    let is_negative = m.compare(x, "LT", zero)?;
-    let two = m.number(x, 2.0)?;
-    let negative = m.op("subtract", &[two, positive])?;
-    m.select(is_negative, negative, positive)
+fn erfc_beyond_one(x: Expr<'_>) -> Expr<'_> {
+    let (z, size) = (-(x * x), x.abs());
+    let exponential = z.exp();
+    let ratio = |over, under| exponential * polynomial(size, over) / polynomial(size, under);
+    let value = size.is_less(8.0).select(ratio(&ERFC_P, &ERFC_Q), ratio(&ERFC_R, &ERFC_S));
+    let positive = value.but(z.is_less(-MAX_LOG), 0.0);
+    positive.but(x.is_less(0.0), 2.0 - positive)
 }

@@ -1,7 +1,8 @@
 //! The logarithm of the gamma function and its derivative, by Lanczos' approximation.
 
-use super::maker::Maker;
-use crate::mlir::Value;
+use std::f64::consts::PI;
+
+use super::expr::Expr;
 
 /// The parameter of Lanczos' approximation.
 const GAMMA: f64 = 7.0;
@@ -16,135 +17,66 @@ const LANCZOS: [f64; 8] = [
 
 /// The derivative of the logarithm of the gamma function, by Lanczos' approximation; by reflection
 /// below 1/2.
-pub(super) fn digamma(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    m.real(x)?;
-    let half = m.number(x, 0.5)?;
-    let reflects = m.predicate("compare", &[x, half], Some("LT"))?;
-    let negative = m.op("negate", &[x])?;
-    let one = m.number(x, 1.0)?;
-    let less = m.op("subtract", &[x, one])?;
-    let z = m.select(reflects, negative, less)?;
-    let direct = lanczos(m, x, z)?;
-    let reflected = reflection(m, x, direct)?;
-    let value = m.select(reflects, reflected, direct)?;
-    let zero = m.number(x, 0.0)?;
-    let is_zero = m.predicate("compare", &[x, zero], Some("EQ"))?;
-    let infinity = m.number(x, f64::NEG_INFINITY)?;
-    let is_low = m.predicate("compare", &[x, zero], Some("LT"))?;
-    let floor = m.op("floor", &[x])?;
-    let is_whole = m.predicate("compare", &[x, floor], Some("EQ"))?;
-    let is_pole = m.op("and", &[is_low, is_whole])?;
-    let nan = m.number(x, f64::NAN)?;
-    let other = m.select(is_pole, nan, value)?;
-    m.select(is_zero, infinity, other)
+pub(super) fn digamma(x: Expr<'_>) -> Expr<'_> {
+    let reflects = x.is_less(0.5);
+    let direct = lanczos(reflects.select(-x, x - 1.0));
+    let value = direct.but(reflects, reflection(x, direct));
+    let is_pole = x.is_less(0.0).and(x.is_equal(x.floor()));
+    value.but(is_pole, f64::NAN).but(x.is_equal(0.0), f64::NEG_INFINITY)
 }
 
-fn lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {
-    let mut derivative = m.number(x, 0.0)?;
-    let mut sum = m.number(x, BASE)?;
+fn lanczos(z: Expr<'_>) -> Expr<'_> {
+    let (mut derivative, mut sum) = (z.number(0.0), z.number(BASE));
     for (coefficient, number) in LANCZOS.into_iter().zip(1u32..) {
-        let coefficient = m.number(x, coefficient)?;
-        let number = m.number(x, number.into())?;
-        let term = m.op("add", &[z, number])?;
-        let squared = m.op("multiply", &[term, term])?;
-        let ratio = m.op("divide", &[coefficient, squared])?;
-        derivative = m.op("subtract", &[derivative, ratio])?;
-        let ratio = m.op("divide", &[coefficient, term])?;
-        sum = m.op("add", &[sum, ratio])?;
+        let term = z + f64::from(number);
+        derivative = derivative - coefficient / (term * term);
+        sum = sum + coefficient / term;
     }
-    let (t, log_t) = shifted(m, x, z)?;
-    let ratio = m.op("divide", &[derivative, sum])?;
-    let gamma = m.number(x, GAMMA)?;
-    let correction = m.op("divide", &[gamma, t])?;
-    let sum = m.op("add", &[log_t, ratio])?;
-    m.op("subtract", &[sum, correction])
+    let (t, log_t) = shifted(z);
+    log_t + derivative / sum - GAMMA / t
 }
 
 /// `t = z + 15/2` and `log(t) = log(15/2) + log1p(z / (15/2))`.
-fn shifted(m: &mut Maker<'_>, x: Value, z: Value) -> Option<(Value, Value)> {
-    let shift = m.number(x, GAMMA + 0.5)?;
-    let t = m.op("add", &[shift, z])?;
-    let log_shift = m.number(x, (GAMMA + 0.5).ln())?;
-    let ratio = m.op("divide", &[z, shift])?;
-    let log = m.op("log_plus_one", &[ratio])?;
-    Some((t, m.op("add", &[log_shift, log])?))
+fn shifted(z: Expr<'_>) -> (Expr<'_>, Expr<'_>) {
+    let shift = GAMMA + 0.5;
+    (z + shift, (z / shift).log1p() + shift.ln())
 }
 
 /// `digamma(1 - x) - pi cot(pi x)`, where `x` is reduced by whole numbers.
-fn reflection(m: &mut Maker<'_>, x: Value, direct: Value) -> Option<Value> {
-    let half = m.number(x, 0.5)?;
-    let shifted = m.op("add", &[x, half])?;
-    let floor = m.op("floor", &[shifted])?;
-    let size = m.op("abs", &[floor])?;
-    let reduced = m.op("add", &[x, size])?;
-    let pi = m.number(x, std::f64::consts::PI)?;
-    let angle = m.op("multiply", &[pi, reduced])?;
-    let (cosine, sine) = (m.op("cosine", &[angle])?, m.op("sine", &[angle])?);
-    let product = m.op("multiply", &[pi, cosine])?;
-    let cotangent = m.op("divide", &[product, sine])?;
-    m.op("subtract", &[direct, cotangent])
+fn reflection<'f>(x: Expr<'f>, direct: Expr<'f>) -> Expr<'f> {
+    let angle = (x + (x + 0.5).floor().abs()) * PI;
+    direct - angle.cos() * PI / angle.sin()
 }
 
 /// The logarithm of the absolute value of the gamma function: infinite at the infinities, and by
 /// reflection below 1/2.
-pub(super) fn lgamma(m: &mut Maker<'_>, x: Value) -> Option<Value> {
-    m.real(x)?;
-    let half = m.number(x, 0.5)?;
-    let reflects = m.compare(x, "LT", half)?;
-    let negative = m.op("negate", &[x])?;
-    let one = m.number(x, 1.0)?;
-    let less = m.op("subtract", &[x, one])?;
-    let z = m.select(reflects, negative, less)?;
-    let direct = log_lanczos(m, x, z)?;
-    let reflected = log_reflection(m, x, direct)?;
-    let value = m.select(reflects, reflected, direct)?;
-    let is_infinite = super::is_infinite(m, x)?;
-    let infinity = m.number(x, f64::INFINITY)?;
-    m.select(is_infinite, infinity, value)
+pub(super) fn lgamma(x: Expr<'_>) -> Expr<'_> {
+    let reflects = x.is_less(0.5);
+    let direct = log_lanczos(reflects.select(-x, x - 1.0));
+    let value = direct.but(reflects, log_reflection(x, direct));
+    value.but(super::is_infinite(x), f64::INFINITY)
 }
 
 /// `log(2 pi) / 2 + (z + 1/2 - t / log(t)) log(t) + log(a)` for the sum of fractions `a` and
 /// `t = z + 15/2`, whose product with its logarithm would overflow first.
-fn log_lanczos(m: &mut Maker<'_>, x: Value, z: Value) -> Option<Value> {
-    let mut sum = m.number(x, BASE)?;
-    for (coefficient, number) in LANCZOS.into_iter().zip(1u32..) {
-        let coefficient = m.number(x, coefficient)?;
-        let number = m.number(x, number.into())?;
-        let term = m.op("add", &[z, number])?;
-        let ratio = m.op("divide", &[coefficient, term])?;
-        sum = m.op("add", &[sum, ratio])?;
-    }
-    let (t, log_t) = shifted(m, x, z)?;
-    let ratio = m.op("divide", &[t, log_t])?;
-    let half = m.number(x, 0.5)?;
-    let raised = m.op("add", &[z, half])?;
-    let factor = m.op("subtract", &[raised, ratio])?;
-    let power = m.op("multiply", &[factor, log_t])?;
-    let log_sum = m.op("log", &[sum])?;
-    let constant = m.number(x, (2.0f64.ln() + std::f64::consts::PI.ln()) / 2.0)?;
-    let value = m.op("add", &[constant, power])?;
-    m.op("add", &[value, log_sum])
+fn log_lanczos(z: Expr<'_>) -> Expr<'_> {
+    let terms = LANCZOS.into_iter().zip(1u32..);
+    let sum = terms.fold(z.number(BASE), |sum, (coefficient, number)| {
+        sum + coefficient / (z + f64::from(number))
+    });
+    let (t, log_t) = shifted(z);
+    let power = (z + 0.5 - t / log_t) * log_t;
+    power + (2.0f64.ln() + PI.ln()) / 2.0 + sum.log()
 }
 
 /// `log(pi) - log(|sin(pi x)|) - lgamma(1 - x)`, with the sine of the distance to the next whole
 /// number, which is exact.
-fn log_reflection(m: &mut Maker<'_>, x: Value, direct: Value) -> Option<Value> {
-    let (half, one) = (m.number(x, 0.5)?, m.number(x, 1.0)?);
-    let size = m.op("abs", &[x])?;
-    let floor = m.op("floor", &[size])?;
-    let fraction = m.op("subtract", &[size, floor])?;
-    let is_more = m.compare(half, "LT", fraction)?;
-    let rest = m.op("subtract", &[one, fraction])?;
-    let distance = m.select(is_more, rest, fraction)?;
-    let pi = m.number(x, std::f64::consts::PI)?;
-    let angle = m.op("multiply", &[pi, distance])?;
-    let sine = m.op("sine", &[angle])?;
-    let log = m.op("log", &[sine])?;
-    let log_pi = m.number(x, std::f64::consts::PI.ln())?;
-    let difference = m.op("subtract", &[log_pi, log])?;
-    let reflected = m.op("subtract", &[difference, direct])?;
+fn log_reflection<'f>(x: Expr<'f>, direct: Expr<'f>) -> Expr<'f> {
+    let size = x.abs();
+    let fraction = size - size.floor();
+    let distance = fraction.but(fraction.is_greater(0.5), 1.0 - fraction);
+    let log = (distance * PI).sin().log();
+    let reflected = PI.ln() - log - direct;
     // At a pole both logarithms are infinite, and that of the sine wins.
-    let is_finite = m.predicate("is_finite", &[log], None)?;
-    let pole = m.op("negate", &[log])?;
-    m.select(is_finite, reflected, pole)
+    log.is_finite().select(reflected, -log)
 }

@@ -3,14 +3,14 @@
 use smol_str::SmolStr;
 
 use super::super::{attribute, elements, list, quoted, word};
-use super::defaults::is_default;
 use super::{Fit, Printer, Unfit};
-use crate::assembly::{Kind, Own, Part};
+use crate::dialect::{self, Kind, Need, Op, Own, Part};
 use crate::mlir::{Attribute, DenseArray, DialectAttribute, Operation, Scalar, Sign, Type, Value};
 
 /// How far an operation is written.
 pub(super) struct State<'p> {
     pub(super) operation: &'p Operation,
+    op: &'static Op,
     pub(super) depth: usize,
     /// The operands that are not written yet.
     pub(super) operands: &'p [Value],
@@ -24,15 +24,11 @@ pub(super) struct State<'p> {
 }
 
 impl<'p> Printer<'p> {
-    /// Writes the parts of a form.
-    pub(super) fn form(
-        &mut self,
-        form: &'static [Part],
-        operation: &'p Operation,
-        depth: usize,
-    ) -> Fit {
+    /// Writes an operation in the form of its op.
+    pub(super) fn form(&mut self, op: &'static Op, operation: &'p Operation, depth: usize) -> Fit {
         let mut state = State {
             operation,
+            op,
             depth,
             operands: &operation.operands,
             written: Vec::new(),
@@ -41,8 +37,8 @@ impl<'p> Printer<'p> {
             has_space: true,
             is_punctuation: false,
         };
-        note_attributes(form, &mut state);
-        self.parts(form, &mut state)?;
+        note_attributes(op.form, &mut state);
+        self.parts(op.form, &mut state)?;
         let is_complete = state.operands.is_empty()
             && (state.has_regions || operation.regions.is_empty())
             && (state.has_types || (operation.operands.is_empty() && operation.results.is_empty()));
@@ -77,10 +73,11 @@ impl<'p> Printer<'p> {
                 self.values(std::mem::take(&mut state.operands));
                 self.out.push(',');
             }
-            Part::Attribute(name, kind) => {
+            Part::Attribute(name) => {
                 let value = state.operation.attribute(name).ok_or(Unfit)?;
+                let kind = state.op.attribute(name).ok_or(Unfit)?.kind;
                 self.space(state);
-                self.kind(*kind, value, state)?;
+                self.kind(kind, value, state)?;
             }
             Part::Maybe(parts) if is_there(parts, state) => self.parts(parts, state)?,
             Part::Maybe(_) => {}
@@ -95,7 +92,13 @@ impl<'p> Printer<'p> {
             }
             Part::Own(own) => {
                 let is_tight = match own {
-                    Own::Precision | Own::GeneratorState | Own::CompositeRegions => true,
+                    Own::Precision
+                    | Own::GeneratorState
+                    | Own::CompositeRegions
+                    | Own::Module
+                    | Own::Function
+                    | Own::Reduce
+                    | Own::While => true,
                     Own::OperandsOrNone => state.operands.is_empty(),
                     _ => false,
                 };
@@ -149,6 +152,9 @@ impl<'p> Printer<'p> {
     fn kind(&mut self, kind: Kind, value: &Attribute, state: &State<'_>) -> Fit {
         let out = &mut self.out;
         match (kind, value) {
+            (Kind::OneDim, Attribute::Integer(..)) => {
+                self.kind(Kind::Integer(64, Sign::Signless), value, state)?;
+            }
             (Kind::Integer(bits, sign), Attribute::Integer(value, ty)) => {
                 let own = Type::Scalar(Scalar::Integer { bits, sign });
                 if *ty != own {
@@ -156,7 +162,7 @@ impl<'p> Printer<'p> {
                 }
                 out.push_str(&value.to_string());
             }
-            (Kind::Float, Attribute::Float(value, ty @ Type::Scalar(Scalar::Float(name))))
+            (Kind::Float(64), Attribute::Float(value, ty @ Type::Scalar(Scalar::Float(name))))
                 if name == "f64" && value.is_finite() =>
             {
                 elements::float(out, *value, ty);
@@ -164,7 +170,7 @@ impl<'p> Printer<'p> {
             (Kind::Bool, Attribute::Bool(value)) => {
                 out.push_str(if *value { "true" } else { "false" });
             }
-            (Kind::Integers, Attribute::DenseArray(DenseArray::I64(values))) => {
+            (Kind::Dims, Attribute::DenseArray(DenseArray::I64(values))) => {
                 integers(out, values);
             }
             (Kind::Text, Attribute::String(bytes)) => quoted(out, bytes),
@@ -173,7 +179,7 @@ impl<'p> Printer<'p> {
                 word(out, std::str::from_utf8(bytes).map_err(|_| Unfit)?);
             }
             (Kind::Symbol, Attribute::Symbol(_)) | (Kind::Any, _) => attribute::push(out, value, 0),
-            (Kind::Word(name), Attribute::Dialect(attribute)) => {
+            (Kind::Word(name) | Kind::PrefixedWord(name, _), Attribute::Dialect(attribute)) => {
                 let dialect = state.operation.name.split('.').next().unwrap_or_default();
                 out.push_str(word_of(attribute, dialect, name)?);
             }
@@ -199,21 +205,29 @@ pub(super) fn rest(
     operation: &Operation,
     is_written: impl Fn(&str) -> bool,
 ) -> Vec<&(SmolStr, Attribute)> {
-    let name = operation.name.as_str();
     let mut rest: Vec<_> = operation
         .attributes
         .iter()
-        .filter(|(key, value)| !is_written(key) && !is_default(name, key, value))
+        .filter(|(key, value)| !is_written(key) && !is_default(operation, key, value))
         .collect();
     rest.sort_by(|(a, _), (b, _)| a.cmp(b));
     rest
+}
+
+/// Checks whether MLIR leaves an attribute out, since it says what holds without it.
+fn is_default(operation: &Operation, name: &str, value: &Attribute) -> bool {
+    let attr = dialect::op(&operation.name).and_then(|op| op.attribute(name));
+    match attr.map(|attr| attr.need) {
+        Some(Need::Default(initial)) => initial.is(value, &operation.attributes),
+        _ => false,
+    }
 }
 
 /// Notes the attributes that have a place of their own in a form.
 fn note_attributes(parts: &'static [Part], state: &mut State<'_>) {
     for part in parts {
         match part {
-            Part::Attribute(name, _) => state.written.push(name),
+            Part::Attribute(name) => state.written.push(name),
             Part::Maybe(parts) => note_attributes(parts, state),
             Part::Own(own) => state.written.extend(own.attributes()),
             _ => {}
@@ -225,12 +239,12 @@ fn note_attributes(parts: &'static [Part], state: &mut State<'_>) {
 fn is_there(parts: &[Part], state: &State<'_>) -> bool {
     let operation = state.operation;
     let attribute = parts.iter().find_map(|part| match part {
-        Part::Attribute(name, _) => Some(name),
+        Part::Attribute(name) => Some(name),
         _ => None,
     });
     match (attribute, parts) {
         (Some(name), _) => {
-            operation.attribute(name).is_some_and(|value| !is_default(&operation.name, name, value))
+            operation.attribute(name).is_some_and(|value| !is_default(operation, name, value))
         }
         (None, _) => !operation.operands.is_empty(),
     }

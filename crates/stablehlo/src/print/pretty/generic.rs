@@ -2,7 +2,7 @@
 
 use super::super::{attribute, quoted, types};
 use super::{Label, Printer};
-use crate::bytecode::properties;
+use crate::dialect;
 use crate::mlir::{Attribute, Operation};
 
 use smol_str::SmolStr;
@@ -16,9 +16,10 @@ impl<'p> Printer<'p> {
         self.out.push(')');
         let mut sorted: Vec<&(SmolStr, Attribute)> = operation.attributes.iter().collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let op = dialect::op(&operation.name);
         let (inherent, others): (Vec<_>, Vec<_>) = sorted
             .into_iter()
-            .partition(|(name, _)| properties::is_property(&operation.name, name));
+            .partition(|(name, _)| op.is_some_and(|op| op.attribute(name).is_some()));
         if !inherent.is_empty() {
             self.out.push_str(" <");
             attribute::dictionary_of(&mut self.out, &inherent, 0);

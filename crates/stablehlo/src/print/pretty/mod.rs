@@ -2,7 +2,6 @@
 //!
 //! An operation whose parts do not fit its form, or that has none, is written in the generic form.
 
-mod defaults;
 mod form;
 mod func;
 mod generic;
@@ -105,16 +104,8 @@ impl<'p> Printer<'p> {
         let of_dialect = name.strip_prefix(dialect).and_then(|rest| rest.strip_prefix('.'));
         let short = of_dialect.filter(|rest| !rest.contains('.')).unwrap_or(name);
         self.out.push_str(short);
-        match name {
-            "builtin.module" => self.module(operation, depth),
-            "func.func" => self.function(operation, depth),
-            "stablehlo.reduce" | "mhlo.reduce" => self.reduce(operation, depth),
-            "stablehlo.while" | "mhlo.while" => self.while_loop(operation, depth),
-            _ => {
-                let form = crate::assembly::form(name).ok_or(Unfit)?;
-                self.form(form, operation, depth)
-            }
-        }
+        let op = crate::dialect::op(name).filter(|op| !op.form.is_empty()).ok_or(Unfit)?;
+        self.form(op, operation, depth)
     }
 
     fn indent(&mut self, depth: usize) {

@@ -3,7 +3,7 @@
 use super::super::{attribute, elements, list};
 use super::form::{State, integers, numbered, word_of};
 use super::{Fit, Label, Printer, Unfit};
-use crate::assembly::{Own, Types};
+use crate::dialect::{Own, Types};
 use crate::mlir::{
     Attribute, DenseArray, DenseElements, Elements, Operation, Scalar, Type, value_of,
 };
@@ -35,6 +35,18 @@ impl<'p> Printer<'p> {
                 state.has_types |= state.operation.results.is_empty();
                 Ok(())
             }
+            Own::Module | Own::Function | Own::Reduce | Own::While => self.whole(own, state),
+        }
+    }
+
+    /// All of an operation after its name.
+    fn whole(&mut self, own: Own, state: &mut State<'p>) -> Fit {
+        (state.operands, state.has_types, state.has_regions) = (&[], true, true);
+        match own {
+            Own::Module => self.module(state.operation, state.depth),
+            Own::Function => self.function(state.operation, state.depth),
+            Own::Reduce => self.reduce(state.operation, state.depth),
+            _ => self.while_loop(state.operation, state.depth),
         }
     }
 

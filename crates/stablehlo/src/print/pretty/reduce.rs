@@ -2,7 +2,7 @@
 
 use super::form::integers;
 use super::{Fit, Label, Printer, Unfit};
-use crate::assembly::Types;
+use crate::dialect::Types;
 use crate::mlir::{Attribute, Block, DenseArray, Operation, Scalar, TensorType, Type, Value};
 
 /// The operations that the short form names: those that commute.

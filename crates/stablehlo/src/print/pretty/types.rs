@@ -2,7 +2,7 @@
 
 use super::super::{list, types};
 use super::{Fit, Printer, Unfit};
-use crate::assembly::Types;
+use crate::dialect::Types;
 use crate::mlir::{Operation, Scalar, TensorType, Type, Value};
 
 impl<'p> Printer<'p> {

@@ -1,7 +1,5 @@
 //! The dims and the window of a convolution.
 
-use super::super::attribute::integer_attribute;
-use super::super::dialect::structure;
 use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
@@ -31,12 +29,12 @@ impl Parser<'_> {
             }
             let (named, dims) = self.dim_letters(letters)?;
             for ((_, name), at) in letters.iter().zip(named) {
-                parameters.push(((*name).into(), integer_attribute(at)));
+                parameters.push(((*name).into(), Attribute::i64(at)));
             }
             let dims = Attribute::DenseArray(DenseArray::I64(dims));
             parameters.push((spatial.into(), dims));
         }
-        Ok(structure(dialect, "conv", parameters))
+        Ok(Attribute::structure(dialect, "conv", parameters))
     }
 
     /// `[b, 0, 1, f]`: the places of the letters, and of the numbers in their order.

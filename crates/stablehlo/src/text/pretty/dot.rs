@@ -1,6 +1,5 @@
 //! The attributes of dot products.
 
-use super::super::dialect::{structure, word_attribute};
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
 use crate::mlir::{Attribute, Attributes, DenseArray};
@@ -42,7 +41,7 @@ impl Parser<'_> {
         parameters.sort_by_key(|(name, _)| {
             (name.ends_with("contracting_dimensions"), name.starts_with("rhs"))
         });
-        let dims = structure(&draft.dialect(), "dot", parameters);
+        let dims = Attribute::structure(&draft.dialect(), "dot", parameters);
         draft.set("dot_dimension_numbers", dims);
         Ok(())
     }
@@ -56,7 +55,7 @@ impl Parser<'_> {
                 let mut items = Vec::new();
                 self.list(("[", "]"), |parser| {
                     let word = parser.word("`DEFAULT`, `HIGH` or `HIGHEST`")?;
-                    items.push(word_attribute(&dialect, "precision", word));
+                    items.push(Attribute::word(&dialect, "precision", word));
                     Ok(())
                 })?;
                 draft.set("precision_config", Attribute::Array(items));

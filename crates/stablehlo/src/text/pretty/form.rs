@@ -1,19 +1,17 @@
 //! The reader of the parts of a pretty form.
 
-use super::super::attribute::integer_type;
-use super::super::dialect::word_attribute;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
-use crate::assembly::{Kind, Own, Part};
-use crate::mlir::{Attribute, DenseArray, Scalar, Sign, Type};
+use crate::dialect::{Kind, Op, Own, Part};
+use crate::mlir::{Attribute, Scalar, Sign, Type};
 
 impl Parser<'_> {
     /// Takes the parts of a form.
-    pub(super) fn parts(&mut self, parts: &[Part], draft: &mut Draft) -> Parse<()> {
-        parts.iter().try_for_each(|part| self.part(part, draft))
+    pub(super) fn parts(&mut self, op: &Op, parts: &[Part], draft: &mut Draft) -> Parse<()> {
+        parts.iter().try_for_each(|part| self.part(op, part, draft))
     }
 
-    fn part(&mut self, part: &Part, draft: &mut Draft) -> Parse<()> {
+    fn part(&mut self, op: &Op, part: &Part, draft: &mut Draft) -> Parse<()> {
         match part {
             Part::Text(text) | Part::Glued(text) => self.fixed(text),
             Part::Operand => {
@@ -34,12 +32,13 @@ impl Parser<'_> {
                 }
                 Ok(())
             }
-            Part::Attribute(name, kind) => {
-                let value = self.kind(*kind, draft)?;
+            Part::Attribute(name) => {
+                let kind = op.attribute(name).map_or(Kind::Any, |attr| attr.kind);
+                let value = self.kind(kind, draft)?;
                 draft.set(name, value);
                 Ok(())
             }
-            Part::Maybe(parts) => self.maybe(parts, draft),
+            Part::Maybe(parts) => self.maybe(op, parts, draft),
             Part::Dictionary => self.optional_dictionary(draft),
             Part::Types(types) => self.form_types(*types, draft),
             Part::Own(own) => self.own(*own, draft),
@@ -47,7 +46,7 @@ impl Parser<'_> {
     }
 
     /// Takes parts that are there if the literals at their beginning are.
-    fn maybe(&mut self, parts: &[Part], draft: &mut Draft) -> Parse<()> {
+    fn maybe(&mut self, op: &Op, parts: &[Part], draft: &mut Draft) -> Parse<()> {
         let before = self.position;
         let mut rest = parts;
         // Two groups may begin with the same comma.
@@ -61,7 +60,7 @@ impl Parser<'_> {
             }
             rest = after;
         }
-        self.parts(rest, draft)
+        self.parts(op, rest, draft)
     }
 
     fn own(&mut self, own: Own, draft: &mut Draft) -> Parse<()> {
@@ -79,6 +78,10 @@ impl Parser<'_> {
             Own::ReductionKind => self.reduction_kind(draft),
             Own::OperandsOrNone if self.accept("(") => self.expect(")"),
             Own::OperandsOrNone => self.operands(draft),
+            Own::Module => self.module(draft),
+            Own::Function => self.function(draft),
+            Own::Reduce => self.reduce(draft),
+            Own::While => self.while_loop(draft),
         }
     }
 
@@ -114,29 +117,38 @@ impl Parser<'_> {
         Ok(match kind {
             Kind::Integer(bits, sign) => {
                 let value = self.number("an integer")?.integer()?;
-                let ty = match sign {
-                    Sign::Signless => integer_type(bits),
-                    _ => Type::Scalar(Scalar::Integer { bits, sign }),
-                };
-                Attribute::Integer(value, ty)
+                Attribute::Integer(value, Type::Scalar(Scalar::Integer { bits, sign }))
             }
-            Kind::Float => {
+            Kind::OneDim => self.kind(Kind::Integer(64, Sign::Signless), draft)?,
+            Kind::Float(bits) => {
                 let value = self.number("a number")?.decimal()?;
-                Attribute::Float(value, Type::Scalar(Scalar::Float("f64".into())))
+                Attribute::Float(value, Type::Scalar(Scalar::Float(format!("f{bits}").into())))
             }
             Kind::Bool => Attribute::Bool(self.truth()?),
-            Kind::Integers => Attribute::DenseArray(DenseArray::I64(self.integers()?)),
+            Kind::Dims => Attribute::i64s(self.integers()?),
             Kind::Text => Attribute::String(self.string("a string in quotes")?),
-            Kind::Name => Attribute::String(self.symbol_name()?.as_bytes().into()),
+            Kind::Name => Attribute::text(&self.symbol_name()?),
             Kind::Symbol => Attribute::Symbol(self.symbol()?),
-            Kind::Word(name) => {
+            Kind::Word(name) | Kind::PrefixedWord(name, _) => {
                 let word = self.word("a word, as `DEFAULT`")?;
-                word_attribute(&draft.dialect(), name, word)
+                Attribute::word(&draft.dialect(), name, word)
             }
             Kind::Number(words) => self.numbered_word(words)?,
             Kind::Sharding(name) => self.sharding(name)?,
             Kind::Shardings => self.shardings()?,
-            Kind::Any => self.attribute()?,
+            // The others are written as they are elsewhere, or by parts of their own.
+            Kind::Any
+            | Kind::Accuracy
+            | Kind::Algorithm
+            | Kind::Bools
+            | Kind::Channel
+            | Kind::Convolution
+            | Kind::Groups
+            | Kind::Pairs
+            | Kind::Precisions
+            | Kind::Structure(_)
+            | Kind::Symbols
+            | Kind::Unit => self.attribute()?,
         })
     }
 }

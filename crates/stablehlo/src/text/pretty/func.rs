@@ -1,6 +1,5 @@
 //! `builtin.module` and `func.func`.
 
-use super::super::attribute::string_attribute;
 use super::super::operation::Draft;
 use super::super::region::Argument;
 use super::super::{Parse, Parser};
@@ -20,7 +19,7 @@ impl<'s> Parser<'s> {
     pub(super) fn module(&mut self, draft: &mut Draft) -> Parse<()> {
         if self.peek() == b'@' {
             let name = self.symbol_name()?;
-            draft.set("sym_name", string_attribute(&name));
+            draft.set("sym_name", Attribute::text(&name));
         }
         self.attribute_list(draft)?;
         let region = self.isolated(|parser| parser.region(&[]))?;
@@ -52,9 +51,9 @@ impl<'s> Parser<'s> {
         set_dictionaries(draft, "arg_attrs", argument_attributes);
         draft.set("function_type", Attribute::Type(Box::new(Type::Function(ty))));
         set_dictionaries(draft, "res_attrs", result_attributes);
-        draft.set("sym_name", string_attribute(&name));
+        draft.set("sym_name", Attribute::text(&name));
         if matches!(visibility, "public" | "private" | "nested") {
-            draft.set("sym_visibility", string_attribute(visibility));
+            draft.set("sym_visibility", Attribute::text(visibility));
         }
         self.attribute_list(draft)?;
         let region = match self.peek() {

@@ -6,7 +6,7 @@ use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::region::Argument;
 use super::super::{Parse, Parser};
-use crate::assembly::Types;
+use crate::dialect::Types;
 use crate::mlir::{
     Attribute, Block, DenseArray, Operation, Region, Scalar, Span, TensorType, Type, Value,
 };

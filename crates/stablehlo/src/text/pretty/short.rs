@@ -79,7 +79,7 @@ impl Parser<'_> {
         let region = self.region(&[])?;
         draft.regions.push(region);
         self.expect(":")?;
-        self.form_types(crate::assembly::Types::Function, draft)?;
+        self.form_types(crate::dialect::Types::Function, draft)?;
         let narrow = |count| i64::try_from(count).unwrap_or(i64::MAX);
         let sizes = |first, second| {
             let sizes = vec![narrow(first), narrow(second)];

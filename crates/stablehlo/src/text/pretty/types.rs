@@ -3,7 +3,7 @@
 use super::super::error::SyntaxError;
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
-use crate::assembly::Types;
+use crate::dialect::Types;
 use crate::mlir::{FunctionType, Scalar, TensorType, Type};
 
 /// The types of the operands.

@@ -1,13 +1,5 @@
-//! The pretty forms of operations, from which both the reader and the printer of MLIR's text work.
-//!
-//! Most forms are rows of [`table`]; the reader (`text/pretty`) and the printer (`print/pretty`)
-//! know how each [`Part`] is read and written.
-
-mod table;
-
-use crate::mlir::Sign;
-
-pub(crate) use table::{form, names};
+//! Printed forms of ops. The reader (`text/pretty`) and the printer (`print/pretty`) know how each
+//! [`Part`] is read and written.
 
 /// A part of a pretty form.
 pub(crate) enum Part {
@@ -23,8 +15,8 @@ pub(crate) enum Part {
     SomeOperands,
     /// Operands, each with a comma after it.
     OperandsBefore,
-    /// An attribute with this name.
-    Attribute(&'static str, Kind),
+    /// The attribute of this name, by its kind.
+    Attribute(&'static str),
     /// Parts that are there if the first of them is.
     Maybe(&'static [Part]),
     /// `{a = 1}` or nothing.
@@ -33,35 +25,6 @@ pub(crate) enum Part {
     Types(Types),
     /// The parts that only one form has.
     Own(Own),
-}
-
-/// How an attribute is written in a pretty form.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    /// An integer without its type: the number of bits and the sign.
-    Integer(u32, Sign),
-    /// A number without its type `f64`.
-    Float,
-    /// `true` or `false`.
-    Bool,
-    /// `[0, 1]`.
-    Integers,
-    /// `"text"`.
-    Text,
-    /// `@name`, as a string.
-    Name,
-    /// `@name`.
-    Symbol,
-    /// A word of an attribute of the operation's dialect: `FLOAT` of `comparison_type`.
-    Word(&'static str),
-    /// One of these words, as its number of type `i32`.
-    Number(&'static [&'static str]),
-    /// The part of an attribute of Shardy after its name: `<@mesh, [{}]>` of `sharding`.
-    Sharding(&'static str),
-    /// `[<@mesh, [{}]>, ...]`.
-    Shardings,
-    /// An attribute as it is elsewhere.
-    Any,
 }
 
 /// A part that only one form, or a few, have.
@@ -91,6 +54,14 @@ pub(crate) enum Own {
     ReductionKind,
     /// Operands, or `()`.
     OperandsOrNone,
+    /// All of a module after its name.
+    Module,
+    /// All of a function after its name.
+    Function,
+    /// All of a reduction after its name.
+    Reduce,
+    /// All of a loop after its name.
+    While,
 }
 
 /// Which types a form gives.
@@ -146,7 +117,29 @@ impl Own {
             Self::CompositeRegions
             | Self::GeneratorState
             | Self::LabelledRegion
-            | Self::OperandsOrNone => &[],
+            | Self::OperandsOrNone
+            | Self::Module
+            | Self::Function
+            | Self::Reduce
+            | Self::While => &[],
         }
     }
 }
+
+pub(super) const COMMA: Part = Part::Text(",");
+pub(super) const EQUAL: Part = Part::Text("=");
+pub(super) const GLUED: Part = Part::Glued("=");
+pub(super) const COLON: Part = Part::Text(":");
+pub(super) const FUNCTION: Part = Part::Types(Types::Function);
+pub(super) const SAME: Part = Part::Types(Types::Same);
+pub(super) const ARROW: Part = Part::Types(Types::Arrow);
+
+/// `%a {..} : type`.
+pub(super) const UNARY: &[Part] = &[Part::Operand, Part::Dictionary, COLON, SAME];
+
+/// `%a, %b {..} : type`.
+pub(super) const BINARY: &[Part] =
+    &[Part::Operand, COMMA, Part::Operand, Part::Dictionary, COLON, SAME];
+
+/// `%a, %b {..} : (type, type) -> type`.
+pub(super) const PLAIN: &[Part] = &[Part::Operands, Part::Dictionary, COLON, FUNCTION];
