@@ -94,6 +94,43 @@ fn a_broadcast_hands_out_what_the_first_of_the_group_has() {
     assert_eq!(outputs(&text, &inputs), [scalar(0), scalar(12), scalar(12)]);
 }
 
+/// The values are those of the examples in StableHLO's specification, `collective_reduce`.
+#[test]
+fn a_reduction_goes_to_the_root_of_the_group() {
+    let text = "HloModule m
+        add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
+        ENTRY main {
+          x = s32[2] parameter(0)
+          ROOT r = s32[2] collective-reduce(x), replica_groups={{0,1,2,3}}, to_apply=add
+        }";
+    let pair = |values: [i32; 2]| {
+        Literal::Array(ArrayLiteral::new(ElementType::S32, [2], Data::S32(values.into())).unwrap())
+    };
+    let inputs = [pair([1, 2]), pair([3, 4]), pair([5, 6]), pair([7, 8])];
+    let none = pair([0, 0]);
+    let to = |root: usize| {
+        let mut results = vec![none.clone(); 4];
+        results[root] = pair([16, 20]);
+        results
+    };
+    assert_eq!(outputs(text, &inputs), to(0));
+    let dynamic = text
+        .replace("ROOT r = s32[2]", "root = s32[1] constant({3})\n          ROOT r = s32[2]")
+        .replace("collective-reduce(x)", "collective-reduce(x, root), has_dynamic_root=true");
+    assert_eq!(outputs(&dynamic, &inputs), to(3));
+    // A root is a place in a group, and each array has one.
+    let broadcast = "HloModule m
+        ENTRY main {
+          x = s32[2] parameter(0)
+          roots = s32[2] constant({1, 0})
+          all = (s32[2], s32[2]) collective-broadcast(x, x, roots), replica_groups={{2,3}}, has_dynamic_root=true
+          a = s32[2] get-tuple-element(all), index=0
+          b = s32[2] get-tuple-element(all), index=1
+          ROOT r = s32[2] subtract(a, b)
+        }";
+    assert_eq!(outputs(broadcast, &inputs), [none.clone(), none, pair([2, 2]), pair([2, 2])]);
+}
+
 #[test]
 fn rows_go_where_their_sender_says() {
     // Device 0 has [1 2 3 4] and sends 1 row to itself, 3 to the other; device

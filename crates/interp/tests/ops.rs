@@ -35,6 +35,7 @@ const BY_HAND: &[Opcode] = &[
     Opcode::CollectiveBroadcast,
     Opcode::CollectivePermuteDone,
     Opcode::CollectivePermuteStart,
+    Opcode::CollectiveReduce,
     Opcode::CopyDone,
     Opcode::CopyStart,
     Opcode::Infeed,

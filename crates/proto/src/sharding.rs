@@ -3,7 +3,7 @@
 use tilewright_ir::OpMetadata;
 use tilewright_ir::devices::AxisRef;
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, ShardGroup, Sharding, Subgroup,
+    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, ShardGroup, Sharding, Subgroup,
     TileDevices, Tiling,
 };
 
@@ -123,7 +123,13 @@ fn decode_named(proto: &NamedShardingProto) -> Result<NamedSharding, ProtoError>
     let replicated = axes("replicated_axes", &proto.replicated_axes)?;
     let unreduced = axes("unreduced_axes", &proto.unreduced_axes)?;
     let manual = axes("manual_axes", &proto.manual_axes)?;
-    Ok(NamedSharding { mesh, dims, replicated, unreduced, manual })
+    let reduction = usize::try_from(proto.reduction_op).ok();
+    let reduction = reduction.and_then(|number| Reduction::ALL.get(number).copied());
+    let reduction = reduction.ok_or_else(|| {
+        let message = format!("there is no reduction {}", proto.reduction_op);
+        ProtoError::new(message).within("reduction_op")
+    })?;
+    Ok(NamedSharding { mesh, dims, replicated, unreduced, reduction, manual })
 }
 
 pub(crate) fn encode(sharding: &Sharding) -> Result<OpSharding, ProtoError> {
@@ -202,5 +208,6 @@ fn encode_named(named: &NamedSharding) -> NamedShardingProto {
         unreduced_axes: axes(&named.unreduced),
         metadata: Vec::new(),
         manual_axes: axes(&named.manual),
+        reduction_op: named.reduction as i32,
     }
 }

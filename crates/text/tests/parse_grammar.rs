@@ -487,6 +487,25 @@ fn a_mesh_without_a_comma_after_it() {
     assert_eq!(with(""), with(","));
 }
 
+/// The texts are those that jaxlib 0.12.0.1 prints.
+#[test]
+fn parts_of_a_reduction_say_which() {
+    let with = |kind: &str| {
+        let sharding = format!("{{mesh['a'=2,'b'=2], [{{'a'}}, {{}}], unreduced={kind}{{'b'}}}}");
+        let text = format!(
+            "HloModule m\n\nENTRY e {{\n  x = f32[4,6] parameter(0)\n  \
+             ROOT r = f32[4,6] negate(x), sharding={sharding}\n}}\n"
+        );
+        (sharding, print(&module(&text), &PrintOptions::new()).unwrap())
+    };
+    for kind in ["", "max", "min"] {
+        let (sharding, printed) = with(kind);
+        assert!(printed.contains(&sharding), "{printed}");
+    }
+    // A sum needs no word.
+    assert_eq!(with("sum").1, with("").1);
+}
+
 /// XLA reads `<=[2,2]` in replica groups and not in all shardings, and writes
 /// `<=[4]`.
 #[test]

@@ -8,16 +8,20 @@ use tilewright::prelude::*;
 use tilewright::{PassSelection, load, optimize};
 
 /// Programs of which jaxlib makes another graph than the cleanup does: it writes an `iota` of several
-/// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, and hands
-/// other values to loops.
-const OTHER_FORM: [&str; 16] = [
+/// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, hands
+/// other values to loops, expands functions of complex numbers, names meshes, and shards the steps of a
+/// broadcast, too.
+const OTHER_FORM: [&str; 19] = [
     "approx_best",
     "approx_top_k",
     "argmax_ints",
+    "atan_complex",
+    "broadcast_with_sharding",
     "cholesky",
     "erf_inv_double",
     "erfc_double",
     "fixed_dyn_iota_s",
+    "inlined_mesh",
     "polygamma",
     "prog_group_norm_scan",
     "prog_rows_fori_loop_grad",

@@ -461,7 +461,7 @@ fn lists() {
         &["name", "summary", "target", "first", "cleanup", "cost_gated", "last"],
     );
     let ops = tilewright(["ops", "--json"]).ok().stdout_json();
-    assert_eq!(ops["ops"].as_array().unwrap().len(), 133);
+    assert_eq!(ops["ops"].as_array().unwrap().len(), 134);
     assert_keys(&ops["ops"][0], &["name", "family", "min_operands", "max_operands", "attributes"]);
     let targets = tilewright(["targets", "--json"]).ok().stdout_json();
     assert_keys(&targets, &["default", "targets"]);

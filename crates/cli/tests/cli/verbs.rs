@@ -373,7 +373,7 @@ fn lists() {
     assert!(!one.contains("pipeline"), "{one}");
     tilewright(["passes", "magic"]).failed(2).says("`magic`");
     let ops = tilewright(["ops"]).ok().stdout;
-    assert_eq!(ops.lines().count(), 133);
+    assert_eq!(ops.lines().count(), 134);
     assert!(ops.contains("reduce-window"));
     let targets = tilewright(["targets"]).ok().stdout;
     assert!(targets.contains("linear") && targets.contains("(default)"));

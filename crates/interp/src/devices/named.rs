@@ -44,7 +44,13 @@ fn greatest(op: &Op) -> Option<(Numbers, i64)> {
         Op::AllToAll(attrs) => {
             Some((Numbers::of_channel(attrs.channel_id), of(&attrs.replica_groups)?))
         }
-        Op::CollectiveBroadcast(attrs) | Op::RaggedAllToAll(attrs) => {
+        Op::CollectiveBroadcast(attrs) => {
+            Some((Numbers::of_channel(attrs.channel_id), of(&attrs.replica_groups)?))
+        }
+        Op::CollectiveReduce(attrs) => {
+            Some((by(attrs.channel_id, attrs.use_global_device_ids)?, of(&attrs.replica_groups)?))
+        }
+        Op::RaggedAllToAll(attrs) => {
             Some((Numbers::of_channel(attrs.channel_id), of(&attrs.replica_groups)?))
         }
         Op::CollectivePermute(attrs) | Op::CollectivePermuteStart(attrs) => {

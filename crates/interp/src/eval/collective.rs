@@ -4,7 +4,8 @@
 //! in the order of the group, so that all devices of a group compute the same numbers.
 
 use tilewright_ir::ops::collective::{
-    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
+    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, CollectiveBroadcastAttrs, CollectiveReduceAttrs,
+    GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
 };
 use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Opcode, Shape};
 
@@ -209,18 +210,51 @@ pub(super) fn all_to_all(cx: &mut Cx<'_, '_>, attrs: &AllToAllAttrs) -> Outcome<
     join(cx, shape, &parts, dim)
 }
 
-/// Returns the value of the group's first device; zeros if a device is in no group.
-pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &GroupAttrs) -> Outcome<Value> {
+/// Returns for each array the place of its root in the group: the last operand says them.
+fn roots(cx: &Cx<'_, '_>, is_dynamic: bool, devices: &[usize]) -> Outcome<Vec<usize>> {
+    let arrays = cx.operands.len();
+    if !is_dynamic {
+        return Ok(vec![0; arrays]);
+    }
+    let places = rows(cx.array(arrays.saturating_sub(1))?)?;
+    match places.iter().find(|&&place| place >= devices.len()) {
+        Some(place) => Err(unsupported(format!("a root {place} in a group of {}", devices.len()))),
+        None => Ok(places),
+    }
+}
+
+/// Returns the value of the group's root; zeros if a device is in no group.
+pub(super) fn broadcast(cx: &mut Cx<'_, '_>, attrs: &CollectiveBroadcastAttrs) -> Outcome<Value> {
     let numbers = Numbers::of_channel(attrs.channel_id);
     let devices = group(&attrs.replica_groups, numbers, &cx.evaluator.device)?;
     let shape = cx.shape();
     if devices.is_empty() {
         return zero(cx, shape);
     }
+    let roots = roots(cx, attrs.has_dynamic_root, &devices)?;
     each_operand(cx, &devices, shape, |_, joined, _, operand| {
         let arrays = joined.arrays(operand)?;
-        let first = arrays.first().ok_or(Fault::Internal("a group has no devices"))?;
-        Ok(Value::Array((*first).clone()))
+        let root = roots.get(operand).and_then(|&root| arrays.get(root));
+        let root = root.ok_or(Fault::Internal("a group has no such device"))?;
+        Ok(Value::Array((*root).clone()))
+    })
+}
+
+/// Returns the arrays of a group combined, on its root; zeros on the others, and if a device is in no
+/// group.
+pub(super) fn reduce(cx: &mut Cx<'_, '_>, attrs: &CollectiveReduceAttrs) -> Outcome<Value> {
+    let numbers = Numbers::of(attrs.channel_id, attrs.use_global_device_ids)?;
+    let devices = group(&attrs.replica_groups, numbers, &cx.evaluator.device)?;
+    let shape = cx.shape();
+    if devices.is_empty() {
+        return zero(cx, shape);
+    }
+    let roots = roots(cx, attrs.has_dynamic_root, &devices)?;
+    each_operand(cx, &devices, shape, |cx, joined, shape, operand| {
+        if roots.get(operand) == Some(&joined.me) {
+            return reduced(cx, attrs.to_apply, &joined.arrays(operand)?);
+        }
+        zero(cx, &Shape::Array(shape.clone()))
     })
 }
 

@@ -65,7 +65,33 @@ attributes! {
         dimensions: Option<Dims> = "dimensions",
     }
 
-    /// Attributes of `collective-broadcast` and `ragged-all-to-all`.
+    /// Attributes of `collective-broadcast`.
+    pub struct CollectiveBroadcastAttrs: Default {
+        /// The channel, if devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// The groups of devices that work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+        /// Whether the last operand says which device of each group has the values, by its place in
+        /// the group: `s32[n]` for n arrays. Otherwise the first one has them.
+        has_dynamic_root: bool = "has_dynamic_root" or false,
+    }
+
+    /// Attributes of `collective-reduce`.
+    pub struct CollectiveReduceAttrs {
+        /// The channel, if devices of several partitions take part.
+        channel_id: Option<i64> = "channel_id",
+        /// The groups of devices that work together.
+        replica_groups: Box<ReplicaGroups> = "replica_groups",
+        /// Whether the groups number devices rather than replicas.
+        use_global_device_ids: bool = "use_global_device_ids" or false,
+        /// Whether the last operand says which device of each group gets the results, by its place in
+        /// the group: `s32[n]` for n arrays. Otherwise the first one gets them.
+        has_dynamic_root: bool = "has_dynamic_root" or false,
+        /// Combines elements of two devices.
+        to_apply: CompId = "to_apply",
+    }
+
+    /// Attributes of `ragged-all-to-all`.
     pub struct GroupAttrs: Default {
         /// The channel, if devices of several partitions take part.
         channel_id: Option<i64> = "channel_id",
@@ -304,8 +330,38 @@ pub(super) fn all_to_all(q: &ShapeQuery<'_>, attrs: &AllToAllAttrs) -> Result<Sh
     }
 }
 
-pub(super) fn broadcast(q: &ShapeQuery<'_>, _attrs: &GroupAttrs) -> Result<Shape, ShapeError> {
-    Ok(operands(q))
+pub(super) fn broadcast(
+    q: &ShapeQuery<'_>,
+    attrs: &CollectiveBroadcastAttrs,
+) -> Result<Shape, ShapeError> {
+    rooted(q, attrs.has_dynamic_root)
+}
+
+/// The computation's signature is not checked, as in XLA.
+pub(super) fn reduce(
+    q: &ShapeQuery<'_>,
+    attrs: &CollectiveReduceAttrs,
+) -> Result<Shape, ShapeError> {
+    rooted(q, attrs.has_dynamic_root)
+}
+
+/// The operands, without the last one if that names a root for each of the others.
+fn rooted(q: &ShapeQuery<'_>, has_dynamic_root: bool) -> Result<Shape, ShapeError> {
+    let Some((roots, arrays)) = q.operands.split_last().filter(|_| has_dynamic_root) else {
+        return Ok(operands(q));
+    };
+    let count = i64::try_from(arrays.len()).unwrap_or(i64::MAX);
+    let expected = Shape::array(ElementType::S32, [count]);
+    if arrays.is_empty() || !roots.compatible(&expected) {
+        return Err(ShapeError::operand(format!(
+            "`{}` with has_dynamic_root takes a root for each array last, {expected}, not {roots}",
+            q.op.opcode()
+        )));
+    }
+    Ok(match arrays {
+        [only] => only.without_layout(),
+        several => Shape::Tuple(several.iter().map(|shape| shape.without_layout()).collect()),
+    })
 }
 
 /// Operands: input, output, and the offsets and sizes of the slices sent and received.

@@ -297,7 +297,7 @@ pub(super) fn map(q: &ShapeQuery<'_>, attrs: &MapAttrs) -> Result<Shape, ShapeEr
     let mut elements = Vec::with_capacity(q.operands.len());
     for index in 0..q.operands.len() {
         let array = q.array(index)?;
-        if !array.same_dims(first) {
+        if !array.dims_agree(first) {
             return Err(ShapeError::operand(format!(
                 "the operands of `map` differ in dims: {first} and {array}"
             )));

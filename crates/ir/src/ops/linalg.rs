@@ -96,7 +96,7 @@ pub(super) fn batch_norm(q: &ShapeQuery<'_>, attrs: &BatchNormAttrs) -> Result<S
         let fits = if is_gradient {
             q.compatible(given, q.operand(0)?)
         } else {
-            q.compatible(given, &per_feature)
+            q.compatible(given, &per_feature) || given.agrees(&per_feature)
         };
         if !fits {
             return Err(ShapeError::operand(format!(

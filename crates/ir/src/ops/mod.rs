@@ -27,7 +27,8 @@ use crate::types::literal::Literal;
 use crate::types::shape::Shape;
 use attr::{AttrError, AttrSpec, AttrValue, AttrValues, OpAttrs};
 use collective::{
-    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
+    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, CollectiveBroadcastAttrs, CollectiveReduceAttrs,
+    GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
 };
 use contract::{ConvolutionAttrs, DotAttrs, RaggedDotAttrs};
 use control::{

@@ -7,7 +7,7 @@ use super::shaping::single_dim;
 use crate::entity::CompId;
 use crate::infer::{ShapeError, ShapeQuery, check_dims};
 use crate::types::element::ElementType;
-use crate::types::shape::{ArrayShape, Dims, Shape};
+use crate::types::shape::{ArrayShape, Dims, Shape, UNBOUNDED};
 
 attributes! {
     /// Attributes of `reduce`.
@@ -244,7 +244,7 @@ pub(super) fn topk(q: &ShapeQuery<'_>, attrs: &TopKAttrs) -> Result<Shape, Shape
     let Some((&last, rest)) = from.dims().split_last() else {
         return Err(ShapeError::operand("`topk` takes an array of rank 1 or more"));
     };
-    if attrs.k < 0 || attrs.k > last {
+    if attrs.k < 0 || (attrs.k > last && last != UNBOUNDED) {
         return Err(ShapeError::attribute(format!(
             "`topk` cannot keep {} of {last} elements",
             attrs.k

@@ -151,10 +151,11 @@ macro_rules! for_each_op {
             AllReduceDone "all-reduce-done" exactly(1) collective::all_reduce_done [SIDE_EFFECT];
             AllReduceStart(AllReduceAttrs) "all-reduce-start" at_least(1) collective::all_reduce_start [SIDE_EFFECT DEVICES];
             AllToAll(AllToAllAttrs) "all-to-all" at_least(1) collective::all_to_all [DEVICES];
-            CollectiveBroadcast(GroupAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT DEVICES LAYOUT];
+            CollectiveBroadcast(CollectiveBroadcastAttrs) "collective-broadcast" at_least(1) collective::broadcast [SIDE_EFFECT DEVICES LAYOUT];
             CollectivePermute(PermuteAttrs) "collective-permute" at_least(1) collective::permute [DEVICES LAYOUT];
             CollectivePermuteDone "collective-permute-done" exactly(1) collective::done [SIDE_EFFECT];
             CollectivePermuteStart(PermuteAttrs) "collective-permute-start" at_least(1) collective::permute_start [SIDE_EFFECT DEVICES];
+            CollectiveReduce(CollectiveReduceAttrs) "collective-reduce" at_least(1) collective::reduce [SIDE_EFFECT DEVICES LAYOUT];
             PartitionId "partition-id" exactly(0) collective::device_id [DEVICES];
             RaggedAllToAll(GroupAttrs) "ragged-all-to-all" exactly(6) collective::ragged_all_to_all [SIDE_EFFECT DEVICES];
             ReduceScatter(ReduceScatterAttrs) "reduce-scatter" at_least(1) collective::reduce_scatter [DEVICES];

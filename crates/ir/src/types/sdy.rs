@@ -12,7 +12,7 @@
 use smol_str::SmolStr;
 
 use super::devices::{AxisRef, Mesh, MeshAxis, MeshDevices, SubAxis};
-use super::sharding::{DimSharding, NamedSharding};
+use super::sharding::{DimSharding, NamedSharding, Reduction};
 
 /// The meshes of a module, each with its name.
 pub type Meshes = Vec<(SmolStr, Mesh)>;
@@ -189,6 +189,7 @@ impl<'t> Cursor<'t> {
         self.expect('[')?;
         let dims = self.list(']', |cursor| cursor.dim(&mesh))?;
         let (mut replicated, mut unreduced) = (Vec::new(), Vec::new());
+        let mut reduction = Reduction::Sum;
         while self.eat(",") {
             let axes = if self.eat("replicated") {
                 &mut replicated
@@ -197,11 +198,15 @@ impl<'t> Cursor<'t> {
                 &mut unreduced
             };
             self.expect('=')?;
-            self.expect('{')?;
+            if !self.eat("{") {
+                reduction = Reduction::from_word(&self.word()?)?;
+                self.expect('{')?;
+            }
             *axes = self.list('}', |cursor| cursor.axis(&mesh))?;
         }
         self.expect('>')?;
-        Some(NamedSharding { mesh, dims, replicated, unreduced, manual: Vec::new() })
+        let manual = Vec::new();
+        Some(NamedSharding { mesh, dims, replicated, unreduced, reduction, manual })
     }
 
     /// `{"x", "y":(1)2, ?}p1`

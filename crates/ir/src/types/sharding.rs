@@ -110,10 +110,47 @@ pub struct NamedSharding {
     pub dims: Vec<DimSharding>,
     /// Axes that must not split dims later.
     pub replicated: Vec<AxisRef>,
-    /// Axes along which each device holds a summand.
+    /// Axes along which each device holds a part of the reduction.
     pub unreduced: Vec<AxisRef>,
+    /// How the parts are reduced.
+    pub reduction: Reduction,
     /// Axes that the program handles itself.
     pub manual: Vec<AxisRef>,
+}
+
+/// How the parts that devices hold of a value are reduced to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// `unreduced={'x'}`
+    #[default]
+    Sum,
+    /// `unreduced=max{'x'}`
+    Max,
+    /// `unreduced=min{'x'}`
+    Min,
+}
+
+impl Reduction {
+    /// All of them, in the order of XLA's `ReductionOpProto`.
+    pub const ALL: [Self; 3] = [Self::Sum, Self::Max, Self::Min];
+
+    /// The word before the axes; a sum has none.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Sum => "",
+            Self::Max => "max",
+            Self::Min => "min",
+        }
+    }
+
+    /// Returns the one with this word; `sum` may be written.
+    pub fn from_word(word: &str) -> Option<Self> {
+        if word == "sum" {
+            Some(Self::Sum)
+        } else {
+            Self::ALL.into_iter().find(|r| r.word() == word)
+        }
+    }
 }
 
 /// The axes that split one dim.

@@ -128,8 +128,8 @@ fn judge_pairs(pairs: &[(i64, i64)], allowed: usize) -> Verdict {
     Ok(())
 }
 
-/// A device outside the groups of a broadcast gets zeros; other ops require that each device is
-/// in a group.
+/// A device outside the groups of a broadcast, or of a reduction to one device, gets zeros; other ops
+/// require that each device is in a group.
 fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
     let wrong = |message| Err((super::GROUPS, message));
     match groups {
@@ -138,7 +138,9 @@ fn judge_groups(opcode: Opcode, groups: &ReplicaGroups) -> Verdict {
                 return wrong("replica_groups has a group without devices; leave it out".into());
             }
             let ids = lists.iter().flatten();
-            let gap = || id_beyond(ids.clone()).filter(|_| opcode != Opcode::CollectiveBroadcast);
+            let has_gaps =
+                [Opcode::CollectiveBroadcast, Opcode::CollectiveReduce].contains(&opcode);
+            let gap = || id_beyond(ids.clone()).filter(|_| !has_gaps);
             match unlike_ids(ids.clone()).or_else(gap) {
                 Some(problem) => wrong(format!("replica_groups {problem}")),
                 None => Ok(()),

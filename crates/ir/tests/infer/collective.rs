@@ -1,9 +1,10 @@
 //! Ops between devices.
 
 use tilewright_ir::ops::collective::{
-    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
+    AllGatherAttrs, AllReduceAttrs, AllToAllAttrs, CollectiveBroadcastAttrs, CollectiveReduceAttrs,
+    GroupAttrs, PermuteAttrs, ReduceScatterAttrs,
 };
-use tilewright_ir::{CompId, Family, Op, Opcode, ShapeErrorKind::*};
+use tilewright_ir::{CompId, Entity as _, Family, Op, Opcode, ShapeErrorKind::*};
 
 use super::{Rules, of};
 use crate::common::dims;
@@ -120,7 +121,29 @@ fn ops_that_send_data_about() {
     of(all_to_all(Some(&[1])), &["f32[2,8]", "f32[2,8]"]).fails(Operand, "one operand");
     of(all_to_all(None), &["f32[2]", "f32[2]"]).gives("(f32[2], f32[2])");
     let group = || Box::new(GroupAttrs { channel_id: None, replica_groups: Box::default() });
-    of(Op::CollectiveBroadcast(group()), &["f32[2]"]).gives("f32[2]");
+    let broadcast = |has_dynamic_root| {
+        let attrs = CollectiveBroadcastAttrs { has_dynamic_root, ..Default::default() };
+        Op::CollectiveBroadcast(Box::new(attrs))
+    };
+    of(broadcast(false), &["f32[2]"]).gives("f32[2]");
+    of(broadcast(true), &["f32[2]", "s32[1]"]).gives("f32[2]");
+    of(broadcast(true), &["f32[2]", "s8[]", "s32[2]"]).gives("(f32[2], s8[])");
+    for roots in ["s32[]", "s32[3]", "s64[2]"] {
+        of(broadcast(true), &["f32[2]", "s8[]", roots]).fails(Operand, "a root for each array");
+    }
+    of(broadcast(true), &["s32[0]"]).fails(Operand, "a root for each array");
+    let reduce = |has_dynamic_root| {
+        Op::CollectiveReduce(Box::new(CollectiveReduceAttrs {
+            channel_id: None,
+            replica_groups: Box::default(),
+            use_global_device_ids: false,
+            has_dynamic_root,
+            to_apply: CompId::from_index(0),
+        }))
+    };
+    of(reduce(false), &["f32[2]", "s8[]"]).gives("(f32[2], s8[])");
+    of(reduce(true), &["f32[2]", "s32[1]"]).gives("f32[2]");
+    of(reduce(true), &["f32[2]", "f32[1]"]).fails(Operand, "a root for each array");
     let offsets = ["s32[2]"; 4];
     let ragged = |input, output| [&[input, output][..], &offsets[..]].concat();
     of(Op::RaggedAllToAll(group()), &ragged("f32[8]", "f32[16]")).gives("f32[16]");

@@ -7,7 +7,7 @@ use tilewright_ir::metadata::{InputOutputAlias, Origin, OriginTree, StackTables}
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Verbatim};
 use tilewright_ir::ops::control::{CallAttrs, OutputAlias};
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, Subgroup, TileDevices, Tiling,
+    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, Subgroup, TileDevices, Tiling,
 };
 use tilewright_ir::verify::{self, check};
 use tilewright_ir::{
@@ -56,6 +56,7 @@ fn along(mesh: Mesh, axis: usize) -> Placement {
         dims: vec![DimSharding { axes: vec![AxisRef::whole(axis)], is_open: false }],
         replicated: Vec::new(),
         unreduced: Vec::new(),
+        reduction: Reduction::Sum,
         manual: Vec::new(),
     }))
 }

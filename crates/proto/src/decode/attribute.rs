@@ -65,6 +65,7 @@ impl Context<'_> {
             "largest" => some(AttrValue::Bool(p.largest)),
             "is_stable" => some(AttrValue::Bool(p.is_stable)),
             "num_carries" => some(AttrValue::Int(p.num_carries)),
+            "has_dynamic_root" => some(AttrValue::Bool(p.has_dynamic_root)),
             "is_reverse" => some(AttrValue::Bool(p.is_reverse)),
             "is_associative" => tristate(p.is_associative).within("is_associative"),
             "kind" => some(AttrValue::Word(SmolStr::new(&p.fusion_kind))),

@@ -146,6 +146,7 @@ fn set_bool(opcode: Opcode, name: &str, value: bool, p: &mut HloInstructionProto
         }
         "largest" => p.largest = value,
         "is_stable" => p.is_stable = value,
+        "has_dynamic_root" => p.has_dynamic_root = value,
         "is_reverse" => p.is_reverse = value,
         "is_associative" => p.is_associative = if value { 1 } else { 2 },
         "is_composite" => p.is_composite = value,

@@ -87,7 +87,7 @@ pub(crate) static HLO_COMPUTATION_PROTO: [(u32, Known); 7] = [
 ];
 
 /// `HloInstructionProto`
-pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 81] = [
+pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 82] = [
     (1, Leaf),
     (2, Leaf),
     (3, Message(&SHAPE_PROTO)),
@@ -168,6 +168,7 @@ pub(crate) static HLO_INSTRUCTION_PROTO: [(u32, Known); 81] = [
     (96, Leaf),
     (97, Leaf),
     (98, Message(&SPARSITY_CONFIG)),
+    (100, Leaf),
     (102, Leaf),
 ];
 
@@ -500,13 +501,14 @@ pub(crate) static AXIS_REF_PROTO_SUB_AXIS: [(u32, Known); 2] = [
 ];
 
 /// `NamedShardingProto`
-pub(crate) static NAMED_SHARDING_PROTO: [(u32, Known); 6] = [
+pub(crate) static NAMED_SHARDING_PROTO: [(u32, Known); 7] = [
     (2, Message(&MESH_PROTO)),
     (3, Repeated(&NAMED_SHARDING_PROTO_DIMENSION_SHARDING)),
     (4, Repeated(&AXIS_REF_PROTO)),
     (5, Repeated(&AXIS_REF_PROTO)),
     (6, Repeated(&OP_METADATA)),
     (7, Repeated(&AXIS_REF_PROTO)),
+    (8, Leaf),
 ];
 
 /// `NamedShardingProto.DimensionSharding`

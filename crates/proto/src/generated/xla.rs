@@ -299,6 +299,8 @@ pub struct HloInstructionProto {
     pub conv_kind: i32,
     #[prost(message, optional, tag = "98")]
     pub sparsity_config: ::core::option::Option<SparsityConfig>,
+    #[prost(bool, tag = "100")]
+    pub has_dynamic_root: bool,
     /// PARTIAL or TOTAL; in newer modules instead of comparison_type.
     #[prost(string, tag = "102")]
     pub comparison_order: ::prost::alloc::string::String,
@@ -825,6 +827,9 @@ pub struct NamedShardingProto {
     pub metadata: ::prost::alloc::vec::Vec<OpMetadata>,
     #[prost(message, repeated, tag = "7")]
     pub manual_axes: ::prost::alloc::vec::Vec<AxisRefProto>,
+    /// 0 sum, 1 max, 2 min
+    #[prost(int32, tag = "8")]
+    pub reduction_op: i32,
 }
 /// Nested message and enum types in `NamedShardingProto`.
 pub mod named_sharding_proto {

@@ -73,5 +73,7 @@ pub(super) const OPS: &[Op] = &[
     op("interpreter.probe").with(&[attr("probe_id", Quoted)])
         .form(&[Operand, COMMA, Text("probe_id"), EQUAL, Attribute("probe_id"), Dictionary, COLON,
             Types(Rule::Unary)]),
-    op("tensor.cast").form(&[Operand, Dictionary, COLON, Types(Rule::To)]),
+    op("shape.const_shape").by(convert::const_shape).with(&[attr("shape", Kind::Dims)])
+        .form(&[Attribute("shape"), Dictionary, COLON, Types(Rule::Results)]),
+    op("tensor.cast").by(convert::same).form(&[Operand, Dictionary, COLON, Types(Rule::To)]),
 ];

@@ -40,13 +40,13 @@ const fn states(name: &'static str) -> Op {
 /// The ops.
 #[rustfmt::skip]
 pub(super) const OPS: &[Op] = &[
-    op("sdy.all_gather").with(&[attr("gathering_axes", LISTS), OUT])
+    op("sdy.all_gather").by(convert::along_no_axes).with(&[attr("gathering_axes", LISTS), OUT])
         .form(to_sharding!(Attribute("gathering_axes"))),
-    op("sdy.all_reduce")
+    op("sdy.all_reduce").by(convert::along_no_axes)
         .with(&[OUT, attr("reduction_axes", Sharding("axis_ref_list")),
             attr("reduction_op", Any).optional()])
         .form(to_sharding!(Parts(Own::ReductionKind), Attribute("reduction_axes"))),
-    op("sdy.all_slice").with(&[OUT, attr("slicing_axes", LISTS)])
+    op("sdy.all_slice").by(convert::along_no_axes).with(&[OUT, attr("slicing_axes", LISTS)])
         .form(to_sharding!(Attribute("slicing_axes"))),
     op("sdy.all_to_all").with(&[OUT, attr("params", Sharding("all_to_all_param_list"))])
         .form(to_sharding!(Attribute("params"))),
@@ -76,7 +76,7 @@ pub(super) const OPS: &[Op] = &[
     op("sdy.propagation_barrier").with(&[attr("allowed_direction", DIRECTION)])
         .form(&[Operand, Text("allowed_direction"), GLUED, Attribute("allowed_direction"), Dictionary,
             COLON, ONE_TYPE]),
-    op("sdy.reduce_scatter")
+    op("sdy.reduce_scatter").by(convert::along_no_axes)
         .with(&[OUT, attr("reduce_scatter_axes", LISTS), attr("reduction_op", Any).optional()])
         .form(to_sharding!(Parts(Own::ReductionKind), Attribute("reduce_scatter_axes"))),
     op("sdy.replicated_to_unreduced").with(&[attr("axes", Sharding("axis_ref_list")), OUT])

@@ -39,7 +39,7 @@ const ACCURACY: Attr = same("result_accuracy", Kind::Accuracy).default(Accuracy)
 const CHANNEL: Attr = attr("channel_handle", Kind::Channel).hlo("channel_id").or(Zero);
 const GROUPS: Attr = same("replica_groups", Groups);
 const GLOBAL: Attr = same("use_global_device_ids", Unit).or(False);
-const ROOT: Attr = attr("has_dynamic_root", Unit).or(False);
+const ROOT: Attr = same("has_dynamic_root", Unit).or(False);
 pub(super) const PRECISION: Attr =
     attr("precision_config", Kind::Precisions).hlo("operand_precision").or(Initial::Precision);
 const NORM: &[Attr] = &[same("epsilon", Float(32)), same("feature_index", I64)];
@@ -145,7 +145,8 @@ pub(super) const OPS: &[Op] = &[
         .since(&[(0, 16), (1, 20)]).newer(2, Newer::Operands),
     op("stablehlo.collective_permute").is(Opcode::CollectivePermute)
         .with(&[CHANNEL, same("source_target_pairs", Pairs)]),
-    op("stablehlo.collective_reduce").with(&[CHANNEL, ROOT, GROUPS, GLOBAL]).since(&[(1, 19)]),
+    op("stablehlo.collective_reduce").is(Opcode::CollectiveReduce).with(&[CHANNEL, ROOT, GROUPS, GLOBAL])
+        .calls(&["to_apply"]).since(&[(1, 19)]),
     op("stablehlo.compare").is(Opcode::Compare)
         .with(&[attr("compare_type", Word("comparison_type")).hlo("type").or(NoType),
             attr("comparison_direction", Word("comparison_direction")).hlo("direction")])

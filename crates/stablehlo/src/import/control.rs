@@ -211,7 +211,14 @@ fn conditional(
 ) -> Import<()> {
     let mut operands = body.operands(operation)?;
     operands.extend(branches);
-    let shape = body.result_shape(operation)?;
+    // The branches may say sizes that the type of the result does not, and the other way round.
+    let first = attrs.branch_computations.first().copied().or(attrs.true_computation);
+    let module = &body.importer.module;
+    let root = first.and_then(|branch| module.computation(branch).root());
+    let shape = match root {
+        Some(root) => module.shape(root).without_layout(),
+        None => body.result_shape(operation)?,
+    };
     let id = body.emit(Op::Conditional(Box::new(attrs)), shape, &operands)?;
     body.bind(operation, id)
 }

@@ -6,7 +6,7 @@ use tilewright_ir::{ArrayShape, Dims, Op, Shape};
 
 use super::attributes::{misfit, missing, optional_text};
 use super::body::Body;
-use super::error::{Import, ImportError};
+use super::error::Import;
 use crate::mlir::Operation;
 
 /// The dims of both operands and of the result, a letter each.
@@ -15,18 +15,34 @@ struct Config {
     result: Vec<char>,
 }
 
+/// Letters of dims that `...` stands for: the last dim has the first of them.
+const UNNAMED: std::ops::RangeFrom<char> = '\u{e000}'..;
+
+/// Returns the letters of the dims of an array of this rank, where `...` stands for those not named.
+fn letters(text: &str, rank: usize) -> Vec<char> {
+    let Some((before, after)) = text.split_once("...") else { return text.chars().collect() };
+    let named = before.chars().count() + after.chars().count();
+    let mut unnamed: Vec<char> = UNNAMED.take(rank.saturating_sub(named)).collect();
+    unnamed.reverse();
+    before.chars().chain(unnamed).chain(after.chars()).collect()
+}
+
 impl Config {
-    /// Reads `ij,jk->ik`; `None` unless each letter of an operand is there once, and in the other operand or the result.
-    fn of(text: &str) -> Option<Self> {
+    /// Reads `ij,jk->ik` or `...j,jk->...k` for operands and a result of these ranks; `None` unless each
+    /// letter of an operand is there once, and in the other operand or the result.
+    fn of(text: &str, [of_left, of_right, of_result]: [usize; 3]) -> Option<Self> {
         let (operands, result) = text.split_once("->")?;
         let (left, right) = operands.split_once(',')?;
-        let letters = |text: &str| -> Vec<char> { text.trim().chars().collect() };
-        let config = Self { operands: [letters(left), letters(right)], result: letters(result) };
+        let config = Self {
+            operands: [letters(left.trim(), of_left), letters(right.trim(), of_right)],
+            result: letters(result.trim(), of_result),
+        };
         let Self { operands: [left, right], result } = &config;
         let all = [left, right, result];
         let is_once = |list: &Vec<char>| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
         let is_used = |letter: &char| all.iter().filter(|list| list.contains(letter)).count() > 1;
-        let is_plain = all.iter().all(|list| list.iter().all(char::is_ascii_alphabetic));
+        let is_letter = |c: &char| c.is_ascii_alphabetic() || UNNAMED.contains(c);
+        let is_plain = all.iter().all(|list| list.iter().all(is_letter));
         let fits = is_plain && all.iter().all(|list| is_once(list) && list.iter().all(is_used));
         fits.then_some(config)
     }
@@ -52,13 +68,13 @@ fn place(letters: &[char], letter: char) -> Option<i64> {
 pub(crate) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const CONFIG: &str = "einsum_config";
     let text = optional_text(operation, CONFIG)?.ok_or_else(|| missing(operation, CONFIG))?;
-    let Some(config) = Config::of(&text) else {
+    let result = body.result_array(operation)?;
+    let operands = [body.operand(operation, 0)?, body.operand(operation, 1)?];
+    let [left, right] = [body.array(operation, operands[0])?, body.array(operation, operands[1])?];
+    let Some(config) = Config::of(&text, [left.rank(), right.rank(), result.rank()]) else {
         let expected =
             "a product of two operands, each dim of which is one of the other or of the result";
         return Err(misfit(operation, CONFIG, expected));
-    };
-    let Shape::Array(result) = body.result_shape(operation)? else {
-        return Err(ImportError::malformed(operation, "yields one tensor"));
     };
     let mut op = body.op(Opcode::Dot, operation)?;
     if let Op::Dot(attrs) = &mut op {
@@ -88,7 +104,6 @@ pub(crate) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> I
     let (Some(dims), Some(dimensions)) = (dims, order) else {
         return Err(misfit(operation, CONFIG, "as many letters as the result has dims"));
     };
-    let operands = body.operands(operation)?;
     let ty = result.element_type;
     for name in ["grad_x", "grad_y"] {
         body.scope.attributes.push((name.into(), "false".into()));

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use smol_str::SmolStr;
-use tilewright_ir::devices::{AxisRef, ReplicaGroups, SubAxis};
+use tilewright_ir::devices::{AxisRef, Mesh, MeshAxis, MeshDevices, ReplicaGroups, SubAxis};
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Real};
 use tilewright_ir::ops::dims::{ConvDims, PadDim, SliceDim, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
@@ -144,14 +144,37 @@ fn groups(program: &Program, operation: &Operation, name: &str) -> Import<Option
     Ok(Some(AttrValue::ReplicaGroups(Box::new(ReplicaGroups::Lists(lists)))))
 }
 
-/// `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>`
-fn groups_of_mesh(program: &Program, axes: &DialectAttribute) -> Option<ReplicaGroups> {
+/// Returns the mesh of this name.
+fn mesh_of(program: &Program, name: &str) -> Option<Mesh> {
     let frontend = super::shardings::frontend(&program.module.attributes);
     let (_, text) = frontend.iter().find(|(name, _)| name == "xla.sdy.meshes")?;
-    let Attribute::Symbol(path) = parameter(axes, "mesh")? else { return None };
-    let name = path.first()?;
-    let (_, mesh) =
-        tilewright_ir::sdy::meshes(text)?.into_iter().find(|(known, _)| known == name)?;
+    let mut meshes = tilewright_ir::sdy::meshes(text)?.into_iter();
+    meshes.find_map(|(known, mesh)| (known == name).then_some(mesh))
+}
+
+/// `#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>`
+fn inlined_mesh(mesh: &DialectAttribute) -> Option<Mesh> {
+    let Attribute::Array(axes) = parameter(mesh, "axes")? else { return None };
+    let axis = |axis: &Attribute| {
+        let Attribute::Dialect(axis) = axis else { return None };
+        let (name, size) = (parameter(axis, "name")?, parameter(axis, "size")?);
+        Some(MeshAxis { name: text(name)?, size: integer(size)? })
+    };
+    let axes = axes.iter().map(axis).collect::<Option<_>>()?;
+    let devices = match parameter(mesh, "device_ids") {
+        Some(ids) => MeshDevices::List(integers(ids)?),
+        None => MeshDevices::InOrder,
+    };
+    Some(Mesh { axes, devices })
+}
+
+/// `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>`
+fn groups_of_mesh(program: &Program, axes: &DialectAttribute) -> Option<ReplicaGroups> {
+    let mesh = match parameter(axes, "mesh")? {
+        Attribute::Symbol(path) => mesh_of(program, path.first()?)?,
+        Attribute::Dialect(mesh) => inlined_mesh(mesh)?,
+        _ => return None,
+    };
     let Attribute::Array(list) = parameter(axes, "axes")? else { return None };
     let axis = |axis: &Attribute| {
         let Attribute::Dialect(axis) = axis else { return None };

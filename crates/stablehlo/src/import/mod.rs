@@ -52,13 +52,15 @@ pub(crate) mod convert {
     pub(crate) use super::functions::broadcast::{
         broadcast, constant_like, cross_replica_sum, elementwise, index_select,
     };
+    pub(crate) use super::shardy::along_no_axes;
     pub(crate) use super::sizes::{
-        dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota, dynamic_pad,
-        dynamic_reshape, get_dimension_size, real_dynamic_slice, set_dimension_size,
+        const_shape, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota,
+        dynamic_pad, dynamic_reshape, get_dimension_size, real_dynamic_slice, set_dimension_size,
     };
     pub(crate) use super::special::{
         all_to_all, bitcast, broadcast_in_dim, constant, convert, domain, dot, get_tuple_element,
-        infeed, nothing, optimization_barrier, outfeed, ragged_dot, rng, scan, ternary, tupled,
+        infeed, nothing, optimization_barrier, outfeed, ragged_dot, rng, same, scan, ternary,
+        tupled,
     };
     pub(crate) use super::transfer::{recv, send};
 }

@@ -21,19 +21,25 @@ pub(super) fn in_attributes(
 ) -> Import<Option<Sharding>> {
     match value_of(attributes, "mhlo.sharding") {
         None => Ok(None),
-        Some(Attribute::String(bytes)) => match std::str::from_utf8(bytes) {
-            Ok(text) if text.starts_with('{') => parse(operation, text).map(Some),
-            _ => tilewright_proto::decode_sharding(bytes).map(Some).map_err(|error| {
-                let why = format!("has no sharding of HLO in `mhlo.sharding`: {error}");
-                ImportError::malformed(operation, &why)
-            }),
-        },
-        Some(_) => Err(super::attributes::misfit(operation, "mhlo.sharding", "a text")),
+        Some(value) => read(operation, "mhlo.sharding", value).map(Some),
     }
 }
 
-/// Parses a sharding in HLO's syntax.
-pub(super) fn parse(operation: &Operation, text: &str) -> Import<Sharding> {
+/// Reads a sharding in HLO's syntax, or a serialised one.
+pub(super) fn read(operation: &Operation, name: &str, value: &Attribute) -> Import<Sharding> {
+    let Attribute::String(bytes) = value else {
+        return Err(super::attributes::misfit(operation, name, "a text"));
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.starts_with('{') => parse(operation, text),
+        _ => tilewright_proto::decode_sharding(bytes).map_err(|error| {
+            let why = format!("has no sharding of HLO in `{name}`: {error}");
+            ImportError::malformed(operation, &why)
+        }),
+    }
+}
+
+fn parse(operation: &Operation, text: &str) -> Import<Sharding> {
     tilewright_text::parse_sharding(text).map_err(|_| {
         ImportError::malformed(operation, &format!("has `{text}`, which is no sharding of HLO"))
     })

@@ -11,8 +11,8 @@ use tilewright_ir::ops::indexing::DynamicSliceAttrs;
 use tilewright_ir::ops::shaping::{PadAttrs, SliceAttrs};
 use tilewright_ir::shape::UNBOUNDED;
 use tilewright_ir::{
-    ArrayShape, Data, Dims, ElementType, InstId, Literal, Module, Op, Opcode, Position, Shape,
-    verify,
+    ArrayLiteral, ArrayShape, Data, Dims, ElementType, InstId, Literal, Module, Op, Opcode,
+    Position, Shape, verify,
 };
 
 use super::attributes::{dims, missing};
@@ -146,6 +146,17 @@ impl Body<'_, '_> {
     }
 }
 
+/// `shape.const_shape`: a list of sizes.
+pub(crate) fn const_shape<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let sizes = dims(operation, "shape")?;
+    let (ty, count) = (ElementType::S64, i64::try_from(sizes.len()).unwrap_or(i64::MAX));
+    let list = ArrayLiteral::new(ty, [count], Data::S64(sizes.to_vec()));
+    let list = list.map_err(|error| ImportError::malformed(operation, &error.to_string()))?;
+    let op = Op::Constant(Box::new(Literal::Array(list)));
+    let id = body.emit(op, Shape::array(ty, [count]), &[])?;
+    body.bind(operation, id)
+}
+
 /// `stablehlo.dynamic_broadcast_in_dim`.
 pub(crate) fn dynamic_broadcast_in_dim<'p>(
     body: &mut Body<'_, 'p>,
@@ -220,9 +231,6 @@ pub(crate) fn dynamic_reshape<'p>(body: &mut Body<'_, 'p>, operation: &'p Operat
     let (from, sizes) = (body.operand(operation, 0)?, body.operand(operation, 1)?);
     let to = body.sized(operation, 1)?;
     if to.is_static() {
-        if body.array(operation, from)?.dims().contains(&UNBOUNDED) {
-            return Err(unknown(operation));
-        }
         let id = body.reshape(from, to)?;
         return body.bind(operation, id);
     }

@@ -31,6 +31,12 @@ pub(crate) fn nothing<'p>(_: &mut Body<'_, 'p>, _: &'p Operation) -> Import<()> 
     Ok(())
 }
 
+/// The operation yields its operand: `tensor.cast`, by which only the type says more or fewer sizes.
+pub(crate) fn same<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let operand = body.operand(operation, 0)?;
+    body.bind(operation, operand)
+}
+
 impl Body<'_, '_> {
     pub(super) fn array(&self, operation: &Operation, id: InstId) -> Import<ArrayShape> {
         let shape = self.importer.module.array_shape(id).cloned();
@@ -175,7 +181,8 @@ pub(crate) fn broadcast_in_dim<'p>(
 
 impl Body<'_, '_> {
     /// Broadcasts an array whose dims become these. Dims that are not in order are transposed first;
-    /// dims of size 1 that grow are removed first.
+    /// dims of size 1 that grow are removed first. Only the last instruction has the sharding, which is
+    /// one of its dims.
     pub(super) fn placed(
         &mut self,
         operation: &Operation,
@@ -188,6 +195,7 @@ impl Body<'_, '_> {
             let why = "needs one entry of `broadcast_dimensions` for each dim of its operand";
             return Err(ImportError::malformed(operation, why));
         }
+        let sharding = self.scope.sharding.take();
         if !places.is_sorted() {
             let mut order: Vec<usize> = (0..places.len()).collect();
             order.sort_by_key(|&dim| places.get(dim).copied());
@@ -196,24 +204,26 @@ impl Body<'_, '_> {
             of = self.array(operation, from)?;
             places.sort_unstable();
         }
-        self.broadcast_by_one(from, &of, to, places)
+        let (from, places) = self.without_growing(from, &of, to, places)?;
+        self.scope.sharding = sharding;
+        self.broadcast(from, to.clone(), places)
     }
 
-    /// Broadcasts an array; dims of size 1 may grow.
-    pub(super) fn broadcast_by_one(
+    /// Removes the dims of size 1 that grow in a broadcast: broadcasts to all dims but those, which are
+    /// then reshaped away.
+    fn without_growing(
         &mut self,
         from: InstId,
         of: &ArrayShape,
         to: &ArrayShape,
         places: Dims,
-    ) -> Import<InstId> {
+    ) -> Import<(InstId, Dims)> {
         let grown = |(&place, &size): (&i64, &i64)| {
             let wanted = usize::try_from(place).ok().and_then(|place| to.dims().get(place));
             size == 1 && wanted.is_some_and(|&wanted| wanted != 1)
         };
-        let grows: Vec<bool> = places.iter().zip(of.dims()).map(grown).collect();
-        if !grows.contains(&true) {
-            return self.broadcast(from, to.clone(), places);
+        if !places.iter().zip(of.dims()).any(grown) {
+            return Ok((from, places));
         }
         let mut between = to.clone();
         for (&place, &size) in places.iter().zip(of.dims()) {
@@ -225,7 +235,7 @@ impl Body<'_, '_> {
         let sizes: Dims = kept.iter().filter_map(|&dim| to.dims().get(dim).copied()).collect();
         let kept: Dims = kept.into_iter().filter_map(|dim| i64::try_from(dim).ok()).collect();
         let reshaped = self.reshape(spread, ArrayShape::new(to.element_type, sizes))?;
-        self.broadcast(reshaped, to.clone(), kept)
+        Ok((reshaped, kept))
     }
 }
 
@@ -408,8 +418,8 @@ impl SpliceParts for Dims {
 /// `mhlo.domain`.
 pub(crate) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let sharding = |name: &str| {
-        let text = optional_text(operation, name)?.ok_or_else(|| missing(operation, name))?;
-        shardings::parse(operation, &text)
+        let value = operation.attribute(name).ok_or_else(|| missing(operation, name))?;
+        shardings::read(operation, name, value)
     };
     let (entry, exit) = (sharding("entry_metadata")?, sharding("exit_metadata")?);
     let domain = Box::new(DomainMetadata { kind: "sharding".into(), entry, exit });

@@ -20,7 +20,13 @@ impl<'s> Parser<'s> {
     /// Takes an attribute.
     pub(super) fn attribute(&mut self) -> Parse<Attribute> {
         self.nested(1, |parser| match parser.peek() {
-            b'"' => parser.string("").map(Attribute::String),
+            b'"' => {
+                let text = parser.string("").map(Attribute::String)?;
+                if parser.accept(":") {
+                    parser.ty()?;
+                }
+                Ok(text)
+            }
             b'@' => parser.symbol().map(Attribute::Symbol),
             b'#' => parser.hash_attribute(),
             b'{' => parser.dictionary().map(Attribute::Dictionary),

@@ -3,7 +3,7 @@
 use tilewright_ir::OpMetadata;
 use tilewright_ir::devices::{AxisRef, Mesh, MeshDevices};
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, ShardGroup, Sharding, Subgroup,
+    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, ShardGroup, Sharding, Subgroup,
     TileDevices, Tiling,
 };
 
@@ -179,7 +179,7 @@ impl Parser<'_> {
 
     /// ```text
     /// named := ("," ("replicated" | "unreduced" | "manual"))
-    ///        | [[","] "[" [dim ("," dim)*] "]"] ("," word "=" "{" axes "}")*
+    ///        | [[","] "[" [dim ("," dim)*] "]"] ("," word "=" ["max" | "min"] "{" axes "}")*
     /// ```
     fn named_sharding(&mut self, mesh: Mesh) -> Parse<Placement> {
         let whole: Vec<AxisRef> = (0..mesh.axes.len()).map(AxisRef::whole).collect();
@@ -208,9 +208,15 @@ impl Parser<'_> {
                     break;
                 }
             };
-            let is_replicated = self.cursor.peek_word() == Some("replicated");
-            self.cursor.word();
+            let word = self.cursor.word().unwrap_or_default();
+            let is_replicated = word == "replicated";
             if self.accept(b'=') {
+                self.cursor.skip_space();
+                let reduction = self.cursor.peek_word().filter(|_| word == "unreduced");
+                if let Some(reduction) = reduction.and_then(Reduction::from_word) {
+                    self.cursor.word();
+                    sharding.reduction = reduction;
+                }
                 *axes = self.braced("`{` and axes", |parser| parser.axis(&sharding.mesh))?;
             } else if !is_replicated {
                 // A sharding that is replicated along all axes needs none.
@@ -247,6 +253,7 @@ fn empty(mesh: Mesh) -> NamedSharding {
         dims: Vec::new(),
         replicated: Vec::new(),
         unreduced: Vec::new(),
+        reduction: Reduction::Sum,
         manual: Vec::new(),
     }
 }

@@ -136,9 +136,12 @@ fn push_named(out: &mut String, named: &NamedSharding) {
         out.push_str(", ");
         out.push_str(name);
         // A single word covers all axes if nothing else is specified.
-        let is_all = mesh.is_all(axes) && named.dims.is_empty() && name != "replicated";
+        let reduction = if name == "unreduced" { named.reduction.word() } else { "" };
+        let may_be_word = name != "replicated" && reduction.is_empty();
+        let is_all = mesh.is_all(axes) && named.dims.is_empty() && may_be_word;
         if !is_all {
             out.push('=');
+            out.push_str(reduction);
             push_axes(out, mesh, axes, ", ");
         }
     }

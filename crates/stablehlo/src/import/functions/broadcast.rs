@@ -54,7 +54,7 @@ impl Body<'_, '_> {
             return Err(ImportError::malformed(operation, "takes operands that do not broadcast"));
         }
         let to = to.without_layout().with_element_type(from.element_type);
-        self.broadcast_by_one(value, &from, &to, places)
+        self.placed(operation, value, &to, places)
     }
 }
 

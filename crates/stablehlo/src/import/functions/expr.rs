@@ -254,6 +254,7 @@ ops! {
     abs() Abs;
     and(other) And;
     atan2(other) Atan2;
+    atanh() Atanh;
     cos() Cos;
     exp() Exp;
     expm1() Expm1;

@@ -56,7 +56,7 @@ const fn of_two(numbers: Numbers, formula: for<'f> fn(Expr<'f>, Expr<'f>) -> Exp
 pub(crate) const ACOS: Function = of(Real, |x| ((1.0 - x) * (x + 1.0)).sqrt().atan2(x));
 pub(crate) const ACOSH: Function = of(Real, acosh);
 pub(crate) const ASINH: Function = of(Real, asinh);
-pub(crate) const ATAN: Function = of(Real, |x| x.atan2(1.0));
+pub(crate) const ATAN: Function = of(Any, atan);
 pub(crate) const ATANH: Function = of(Real, atanh);
 pub(crate) const BESSEL_I1E: Function = of(Wide, bessel::bessel_i1e);
 pub(crate) const CONJ: Function = of(Any, conjugate);
@@ -109,6 +109,16 @@ fn conjugate(z: Expr<'_>) -> Expr<'_> {
     }
     let (real, imaginary) = z.parts();
     real.complex(-imaginary)
+}
+
+/// `atan2(x, 1)`; of complex numbers `-i atanh(i z)`.
+fn atan(z: Expr<'_>) -> Expr<'_> {
+    if !z.ty().is_complex() {
+        return z.atan2(1.0);
+    }
+    let (x, y) = z.parts();
+    let (u, v) = (-y).complex(x).atanh().parts();
+    v.complex(-u)
 }
 
 /// `x * x`; the real part of a complex square is computed as `(x - y)(x + y)`.

@@ -17,7 +17,9 @@ mod rewrite;
 
 use smol_str::SmolStr;
 
-use super::error::Import;
+use super::body::Body;
+use super::error::{Import, ImportError};
+use super::special;
 use crate::mlir::{Attribute, Attributes, Operation, Program, Value};
 use meshes::MeshNames;
 
@@ -38,6 +40,22 @@ pub(super) fn export(program: &Program) -> Import<Program> {
     }
     placement::place(&mut program);
     Ok(program)
+}
+
+/// One of Shardy's collectives along no axes, which moves nothing; others come from its partitioner.
+pub(crate) fn along_no_axes<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const AXES: [&str; 4] =
+        ["gathering_axes", "reduce_scatter_axes", "reduction_axes", "slicing_axes"];
+    let names_axis = |name: &&str| match operation.attribute(name) {
+        Some(Attribute::Opaque { text, .. }) => text.contains('"'),
+        _ => false,
+    };
+    if AXES.iter().any(names_axis) {
+        let why = "exchanges values between devices, which XLA does not convert; give XLA the program \
+                   before Shardy partitions it";
+        return Err(ImportError::unsupported(operation, why));
+    }
+    special::same(body, operation)
 }
 
 /// Adds a frontend attribute.

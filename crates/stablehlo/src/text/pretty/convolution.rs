@@ -86,7 +86,11 @@ impl Parser<'_> {
         self.expect(",")?;
         self.expect_word("window")?;
         self.expect("=")?;
-        self.list(("{", "}"), |parser| parser.window_part(draft))
+        self.list(("{", "}"), |parser| match parser.peek() {
+            // MLIR takes a comma after the last part, too.
+            b'}' => Ok(()),
+            _ => parser.window_part(draft),
+        })
     }
 
     fn window_part(&mut self, draft: &mut Draft) -> Parse<()> {
