@@ -131,20 +131,23 @@ fn float_constants() {
     assert_eq!(floats("f32[0,1000000000000] constant({  })").len(), 0);
 }
 
-/// XLA sets the first element and leaves the others zero.
+/// XLA sets the first element and leaves the others zero: the expected values are what it prints.
 #[test]
-fn zeros_without_braces() {
+fn arrays_without_braces() {
     for (text, full) in [
         ("f32[2,2] constant(0)", "f32[2,2] constant({{0, 0}, {0, 0}})"),
+        ("f32[2,2] constant(nan)", "f32[2,2] constant({{nan, 0}, {0, 0}})"),
+        ("s32[3] constant(-7)", "s32[3] constant({-7, 0, 0})"),
+        ("pred[2] constant(true)", "pred[2] constant({true, false})"),
         ("s8[3] constant(0)", "s8[3] constant({0, 0, 0})"),
         ("pred[2] constant(false)", "pred[2] constant({false, false})"),
     ] {
         assert_eq!(constant(text), constant(full), "{text}");
     }
-    for text in ["f32[2] constant(-0)", "f32[2] constant(0.5)", "f32[1000000000] constant(0)"] {
+    for text in ["f32[0] constant(1)", "f32[2] constant(x)", "f32[1000000000] constant(0)"] {
         let text = format!("HloModule m\n\nENTRY e {{\n  ROOT c = {text}\n}}\n");
         let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains("write all elements of an array"), "{error}");
+        assert!(error.contains("expected `{` and the elements"), "{error}");
     }
 }
 

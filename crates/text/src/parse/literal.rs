@@ -128,7 +128,7 @@ impl Parser<'_> {
 
     /// Returns the elements of nested braces. Their number is the number of elements in the
     /// text; `dims` is only compared with it.
-    fn elements<T: Clone + Default + PartialEq>(
+    fn elements<T: Clone + Default>(
         &mut self,
         dims: &[i64],
         mut element: impl FnMut(&mut Self) -> Parse<T>,
@@ -179,32 +179,23 @@ impl Parser<'_> {
     }
 
     /// Returns the value of an array written as a scalar. XLA takes it for the first element
-    /// and sets the others to zero, so both readings agree only on zero.
+    /// and sets the others to zero (`ParseDenseLiteral` in `xla/hlo/parser/hlo_parser.cc`).
     #[cold]
-    fn without_braces<T: Clone + Default + PartialEq>(
+    fn without_braces<T: Clone + Default>(
         &mut self,
         dims: &[i64],
         mut element: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Vec<T>> {
-        if dims.iter().all(|&size| size == 1) {
-            return element(self).map(|value| vec![value]);
-        }
-        let start = self.cursor.pos();
-        if matches!(self.cursor.peek(), b'0' | b'f')
-            && let Some(count) = self.affordable(dims)
-            && element(self)? == T::default()
-        {
-            self.inference_budget -= count;
-            return Ok(vec![T::default(); count]);
-        }
-        self.cursor.set_pos(start);
-        let number = matches!(self.cursor.peek(), b'0'..=b'9' | b'-' | b't' | b'f');
-        let failed = self.unexpected("`{` and the elements");
-        if number && let Some(error) = self.errors.last_mut() {
-            let help = "write all elements of an array, or make it by `broadcast` of a scalar";
-            error.help = Some(help.into());
-        }
-        failed
+        let is_number =
+            matches!(self.cursor.peek(), b'0'..=b'9' | b'-' | b't' | b'f' | b'n' | b'i');
+        let Some(count) = self.affordable(dims).filter(|&count| is_number && count > 0) else {
+            return self.unexpected("`{` and the elements");
+        };
+        self.inference_budget -= count;
+        let mut values = vec![T::default(); count];
+        let first = element(self)?;
+        values.iter_mut().take(1).for_each(|value| *value = first.clone());
+        Ok(values)
     }
 
     /// Returns the number of elements of these dims, if the text is long enough for an array of
