@@ -6,9 +6,10 @@
 Takes every `.mlir` file in the folders, for example checkouts of StableHLO, mlir-hlo or Shardy with their tests, and
 splits them into functions, each a program by itself with the functions that it names. jaxlib converts each to HLO, as
 `tilewright convert` does. A row for each folder has the functions that jaxlib converts, how many of these are refused
-here, and how many are the same HLO up to names. With `--values`, the others are run: they compute the same by
-`tilewright check`, differ, or cannot be compared, since they are not run or have results of other types. `--list`
-prints the refused ones with the reason, and those that differ.
+here, since they are no valid HLO (which jaxlib does not check) or for another reason, and how many are the same HLO
+up to names after the cleanup. With `--values`, the others are run: they compute the same by `tilewright check`, differ,
+or cannot be compared, since they are not run or have results of other types. `--list` prints the refused ones with
+the reason, and those that differ.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ import tool
 
 NAME = r'@(?:[\w$.\-]+|"[^"]+")'
 FUNCTION = re.compile(rf"\s*func\.func\s+(?:public |private |nested )?({NAME})")
+# The seconds after which a program is not compared.
+LONGEST = 20
 # What stands beside functions and belongs to all of them.
 SHARED = re.compile(r"\s*(?:sdy\.mesh|#\w+ =|!\w+ =)")
 
@@ -96,9 +99,14 @@ def by_jaxlib(folder: Path) -> list[Path]:
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs the binary, whatever becomes of it."""
+    """Runs the binary, whatever becomes of it; not longer than LONGEST."""
     command = [str(tool.binary()), *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", "it takes too long")
 
 
 def compared(program: Path, values: bool) -> tuple[str, str]:
@@ -106,8 +114,13 @@ def compared(program: Path, values: bool) -> tuple[str, str]:
     ours, theirs = program.with_suffix(".ours.hlo"), program.with_suffix(".hlo")
     made = run("convert", program, "-o", ours)
     if made.returncode:
-        return "refused", made.stderr.split("\n")[0]
-    if run("diff", ours, theirs).returncode == 0:
+        invalid = "the program is no valid HLO" in made.stderr
+        return "invalid" if invalid else "refused", made.stderr.split("\n")[0]
+    # jaxlib simplifies while it converts.
+    clean = [path.with_suffix(".clean.hlo") for path in (ours, theirs)]
+    for path, cleaned in zip((ours, theirs), clean):
+        run("opt", "--pipeline", "cleanup", path, "-o", cleaned)
+    if run("diff", *clean).returncode == 0:
         return "same", ""
     if not values:
         return "not compared", ""
@@ -120,7 +133,7 @@ def compared(program: Path, values: bool) -> tuple[str, str]:
     return verdict, why.split("\n")[0]
 
 
-KINDS = ("refused", "same", "equal values", "different values", "not compared")
+KINDS = ("invalid", "refused", "same", "equal values", "different values", "not compared")
 
 
 def row(folder: Path, values: bool, listed: bool) -> str:
@@ -135,7 +148,7 @@ def row(folder: Path, values: bool, listed: bool) -> str:
             judged = pool.map(lambda program: compared(program, values), converted)
             found = list(zip(converted, judged))
         for path, (kind, why) in found if listed else ():
-            if kind in ("refused", "different values"):
+            if kind in ("invalid", "refused", "different values"):
                 print(f"{kind}: {why}\n{path.read_text()}")
     counts = collections.Counter(kind for _, (kind, _) in found)
     cells = [folder.name, str(len(converted)), *(str(counts[kind]) for kind in KINDS)]

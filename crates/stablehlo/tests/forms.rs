@@ -115,6 +115,22 @@ fn what_stablehlo_refuses_is_not_written() {
     }
 }
 
+/// Each instruction that StableHLO cannot say is named, not only the first.
+#[test]
+fn all_refusals_are_told() {
+    let bad = |i: usize| format!("c{i} = bf16[4] minimum(x, x)\n");
+    let text = |count: usize| {
+        let all: String = (0..count).map(bad).collect();
+        format!("ENTRY e {{ x = f32[4] parameter(0)\n{all} ROOT r = bf16[4] add(c0, c1) }}")
+    };
+    let told = refused(&text(2));
+    assert!(told.starts_with("instruction `c0`: floats of different precision meet"), "{told}");
+    assert!(told.contains("\ninstruction `c1`: floats of different"), "{told}");
+    assert_eq!(told.lines().count(), 2, "{told}");
+    let told = refused(&text(15));
+    assert!(told.ends_with("\nand 4 more"), "{told}");
+}
+
 /// Arguments are flat, and so is what is said of them.
 #[test]
 fn tuples_of_the_entry_are_flat() {

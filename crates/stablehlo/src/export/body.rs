@@ -37,6 +37,7 @@ impl<'m> Exporter<'m> {
                 kind: ExportErrorKind::TooDeep,
                 instruction: self.module.computation(computation).name().into(),
                 message: format!("calls are nested more than {} deep", super::MAX_DEPTH),
+                others: Vec::new(),
             });
         }
         self.depth += 1;
@@ -49,6 +50,7 @@ impl<'m> Exporter<'m> {
                 kind: ExportErrorKind::Invalid,
                 instruction: computed.name().into(),
                 message: "the computation has no instructions".into(),
+                others: Vec::new(),
             });
         };
         let mut body = Body { exporter: self, operations: Vec::new(), yields, current: root };
@@ -61,7 +63,7 @@ impl<'m> Exporter<'m> {
                         "computations that ops share are repeated too often",
                     )
                 })?;
-                body.instruction(id)?;
+                body.instruction(id).or_else(|error| body.refuse(id, error))?;
             }
         }
         body.current = root;
@@ -119,6 +121,19 @@ impl<'m> Body<'_, 'm> {
                 Some(convert) => convert(self, id, op),
                 None => self.by_row(id, op),
             },
+        }
+    }
+
+    /// Notes an instruction that StableHLO cannot say, and goes on with its users.
+    fn refuse(&mut self, id: InstId, error: ExportError) -> Export<()> {
+        let values = self.exporter.values_of(self.exporter.module.shape(id));
+        match (error.kind, values) {
+            (ExportErrorKind::Unsupported, Some(values)) => {
+                self.exporter.refused.push(error);
+                self.yields.insert(id, values);
+                Ok(())
+            }
+            _ => Err(error),
         }
     }
 
@@ -309,7 +324,7 @@ impl<'m> Body<'_, 'm> {
 
     fn error(&self, kind: ExportErrorKind, message: &str) -> ExportError {
         let instruction = self.exporter.module.name_of(self.current).into();
-        ExportError { kind, instruction, message: message.into() }
+        ExportError { kind, instruction, message: message.into(), others: Vec::new() }
     }
 }
 

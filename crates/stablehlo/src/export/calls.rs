@@ -23,6 +23,7 @@ impl Exporter<'_> {
                     kind: ExportErrorKind::Unsupported,
                     instruction: module.name_of(parameter).into(),
                     message: "a buffer, an opaque value or `s1` cannot be an argument".into(),
+                    others: Vec::new(),
                 });
             };
             let leaves = values.leaves();

@@ -44,13 +44,14 @@ const ALWAYS: usize = 1 << 16;
 /// Converts an HLO module to a StableHLO program, as XLA does.
 ///
 /// # Errors
-/// Returns an error with the name of the instruction if StableHLO has no equivalent.
+/// Returns an error with the names of the instructions of which StableHLO has no equivalent.
 pub fn export(module: &Module) -> Result<Program, ExportError> {
     let mut exporter = Exporter::new(module);
     let entry = module.entry().ok_or_else(|| ExportError {
         kind: ExportErrorKind::Invalid,
         instruction: SmolStr::default(),
         message: "the module has no entry computation".into(),
+        others: Vec::new(),
     })?;
     exporter.function(entry, "main")?;
     // Callers stand before the functions that they call.
@@ -60,7 +61,11 @@ pub fn export(module: &Module) -> Result<Program, ExportError> {
         exporter.function(computation, &name)?;
         next += 1;
     }
-    Ok(exporter.finish())
+    let mut refused = std::mem::take(&mut exporter.refused).into_iter();
+    match refused.next() {
+        Some(first) => Err(ExportError { others: refused.collect(), ..first }),
+        None => Ok(exporter.finish()),
+    }
 }
 
 /// The part of the program that has been converted so far.
@@ -73,6 +78,8 @@ struct Exporter<'m> {
     /// Computations that are functions, with their names.
     called: Vec<(CompId, SmolStr)>,
     names: FxHashSet<SmolStr>,
+    /// The instructions that StableHLO cannot say.
+    refused: Vec<ExportError>,
     depth: usize,
     /// How many more instructions may be converted.
     left: usize,
@@ -87,6 +94,7 @@ impl<'m> Exporter<'m> {
             functions: Vec::new(),
             called: Vec::new(),
             names: std::iter::once(SmolStr::new_static("main")).collect(),
+            refused: Vec::new(),
             depth: 0,
             left: REPEATED.saturating_mul(module.instruction_count()).saturating_add(ALWAYS),
         }

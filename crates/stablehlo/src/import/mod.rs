@@ -30,7 +30,7 @@ mod special;
 mod transfer;
 mod types;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, Module, Verified, verify};
 
@@ -111,8 +111,8 @@ struct Importer<'p> {
     /// The operations whose result is a constant.
     constants: FxHashMap<Value, &'p Operation>,
     frames: Frames,
-    /// The names of computations that are taken.
-    names: FxHashSet<SmolStr>,
+    /// The names of computations that are taken, and the last number after each.
+    names: FxHashMap<SmolStr, usize>,
     /// The number of regions that became computations.
     regions: usize,
     /// The number of computations that are being converted.
@@ -131,7 +131,7 @@ impl<'p> Importer<'p> {
             lowered: FxHashMap::default(),
             constants: FxHashMap::default(),
             frames: Frames::default(),
-            names: FxHashSet::default(),
+            names: FxHashMap::default(),
             regions: 0,
             depth: 0,
             left: ALWAYS,
@@ -196,11 +196,13 @@ impl<'p> Importer<'p> {
     fn free_name(&mut self, stem: &str) -> SmolStr {
         let stem = body::sanitized(stem);
         let mut name = SmolStr::new(&stem);
-        let mut number = 1usize;
-        while !self.names.insert(name.clone()) {
+        while self.names.contains_key(&name) {
+            // Many computations may have one stem, so that each goes on where the last one stopped.
+            let number = self.names.entry(SmolStr::new(&stem)).or_default();
+            *number += 1;
             name = format!("{stem}.{number}").into();
-            number += 1;
         }
+        self.names.insert(name.clone(), 0);
         name
     }
 }
