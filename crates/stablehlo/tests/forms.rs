@@ -115,6 +115,19 @@ fn what_stablehlo_refuses_is_not_written() {
     }
 }
 
+/// What a custom call says beside the op that it carries is said of the op.
+#[test]
+fn ops_within_custom_calls_keep_their_shardings() {
+    let source = r#"sdy.mesh @mesh = <["x"=2]>
+      func.func @main(%x: tensor<16x8xf32>) -> (tensor<16x2xf32>, tensor<16x2xi32>) {
+        %0:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64, largest = false}, mhlo.version = 1 : i64,
+          sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>, <@mesh, [{"x"}, {}]>]>}
+          : (tensor<16x8xf32>) -> (tensor<16x2xf32>, tensor<16x2xi32>)
+        return %0#0, %0#1 : tensor<16x2xf32>, tensor<16x2xi32> }"#;
+    let text = read(source).unwrap();
+    assert_has(&text, &["topk(%Arg_0), k=2, largest=false, sharding={{devices=[2,1]<=[2]}, "]);
+}
+
 /// Each instruction that StableHLO cannot say is named, not only the first.
 #[test]
 fn all_refusals_are_told() {

@@ -11,13 +11,14 @@ use tilewright::{PassSelection, load, optimize};
 /// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, hands
 /// other values to loops, expands functions of complex numbers, names meshes, and shards the steps of a
 /// broadcast, too.
-const OTHER_FORM: [&str; 19] = [
+const OTHER_FORM: [&str; 20] = [
     "approx_best",
     "approx_top_k",
     "argmax_ints",
     "atan_complex",
     "broadcast_with_sharding",
     "cholesky",
+    "compare_orders",
     "erf_inv_double",
     "erfc_double",
     "fixed_dyn_iota_s",

@@ -21,7 +21,8 @@ pub(super) fn unwrapped(program: &Program) -> Cow<'_, Program> {
     while let Some(operation) = rest.pop() {
         if let Some((name, attributes)) = extension(operation) {
             let kept = operation.attributes.drain(..).filter(|(name, _)| {
-                name.starts_with("mhlo.") && name != "mhlo.attributes" && name != "mhlo.version"
+                // Those of the custom call itself have no dialect.
+                name.contains('.') && name != "mhlo.attributes" && name != "mhlo.version"
             });
             operation.attributes = kept.chain(attributes).collect();
             operation.name = name;

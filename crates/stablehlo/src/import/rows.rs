@@ -98,14 +98,15 @@ impl<'p> Body<'_, 'p> {
         };
         let Shape::Array(first) = first else { return Ok(op) };
         match &mut op {
-            // A sign says nothing about integers, whose types have it, and means the total order of floats.
+            // A sign says nothing about integers, whose types have it and whose order is total, and means
+            // the total order of floats.
             Op::Compare(attrs) => match (attrs.order, special::default_order(first.element_type)) {
                 (Some(CompareOrder::Signed | CompareOrder::Unsigned), CompareOrder::Float) => {
                     attrs.order = Some(CompareOrder::TotalOrder);
                 }
-                (Some(CompareOrder::Signed | CompareOrder::Unsigned), _) => attrs.order = None,
                 (order, default) if order == Some(default) => attrs.order = None,
-                _ => {}
+                (Some(CompareOrder::Float), _) | (_, CompareOrder::Float) => {}
+                _ => attrs.order = None,
             },
             Op::Sort(attrs) => {
                 let rank = i64::try_from(first.rank()).unwrap_or(i64::MAX);
