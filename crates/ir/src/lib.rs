@@ -19,6 +19,7 @@
 //!
 //! This crate does not depend on text, files or targets.
 
+pub mod backend_config;
 mod builder;
 mod computation;
 pub mod diag;

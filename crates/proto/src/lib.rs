@@ -31,7 +31,6 @@
 //!
 //! `docs/proto.md` lists what only text or only proto can express.
 
-mod config;
 mod decode;
 mod devices;
 mod encode;

@@ -28,8 +28,6 @@ fn ops_that_hlo_does_not_have_are_named() {
     assert_eq!(of("stablehlo.other"), "is not read here yet; write it by other ops");
     assert_eq!(of("mhlo.other"), "is not read here yet; write it by other ops");
     assert!(of("chlo.other").ends_with("(`stablehlo-opt --chlo-legalize-to-stablehlo`)"));
-    let quantised = of("stablehlo.uniform_dequantize");
-    assert!(quantised.ends_with("(`stablehlo-opt --stablehlo-legalize-quant-to-math`)"));
 }
 
 /// Each condition of the products that `einsum` writes, and each part of what a transfer or a sharding needs.

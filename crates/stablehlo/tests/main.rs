@@ -14,4 +14,5 @@ mod conversion;
 mod conversion_errors;
 mod extensions;
 mod forms;
+mod quantized;
 mod text;

@@ -11,7 +11,7 @@ use tilewright::{PassSelection, load, optimize};
 /// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, hands
 /// other values to loops, expands functions of complex numbers, names meshes, and shards the steps of a
 /// broadcast, too.
-const OTHER_FORM: [&str; 20] = [
+const OTHER_FORM: [&str; 22] = [
     "approx_best",
     "approx_top_k",
     "argmax_ints",
@@ -26,6 +26,8 @@ const OTHER_FORM: [&str; 20] = [
     "polygamma",
     "prog_group_norm_scan",
     "prog_rows_fori_loop_grad",
+    "quantized_ops",
+    "quantized_products",
     "ragged_dot",
     "rng_rbg",
     "scan",

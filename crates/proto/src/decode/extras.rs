@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use tilewright_ir::metadata::{Origin, OriginTree, OriginalArray, Statistics};
-use tilewright_ir::ops::attr::{Real64, Verbatim};
-use tilewright_ir::{Dims, Extras, Shape};
+use tilewright_ir::ops::attr::Real64;
+use tilewright_ir::{Dims, Extras, Shape, backend_config};
 
 use super::Env;
 use super::header::frontend_attributes;
-use crate::config;
+
 use crate::error::{ProtoError, Within as _};
 use crate::generated::xla::{
     HloInstructionProto, OriginalArrayProto, OriginalValueElementProto, OriginalValueProto,
@@ -33,7 +33,7 @@ pub(super) fn decode(
     extras.parameter_replication = replication.replicated_at_leaf_buffers;
     extras.statistics = proto.statistics_viz.as_ref().and_then(decode_statistics).map(Box::new);
     extras.origin = origin.transpose().within("original_value")?.map(Box::new);
-    extras.backend_config = (!config.is_empty()).then(|| Verbatim(config::to_text(config).into()));
+    extras.backend_config = (!config.is_empty()).then(|| backend_config::to_text(config));
     Ok(extras)
 }
 

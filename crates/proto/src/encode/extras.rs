@@ -1,10 +1,9 @@
 //! Attributes that any instruction may have.
 
-use tilewright_ir::Extras;
 use tilewright_ir::metadata::{FrontendAttributes, Origin, OriginTree, OriginalArray, Statistics};
+use tilewright_ir::{Extras, backend_config};
 
 use super::ids::Ids;
-use crate::config;
 use crate::error::{ProtoError, Within as _};
 use crate::generated::xla::{
     self, HloInstructionProto, OriginalArrayProto, OriginalValueElementProto, OriginalValueProto,
@@ -31,7 +30,9 @@ pub(super) fn encode(
     proto.statistics_viz = Some(extras.statistics.as_deref().map(statistics).unwrap_or_default());
     proto.original_value = extras.origin.as_deref().map(origin);
     if let Some(text) = &extras.backend_config {
-        proto.backend_config = config::to_bytes(&text.0).within("backend_config")?;
+        let error = || ProtoError::with_help("an escape is malformed", "correct the text");
+        proto.backend_config =
+            backend_config::to_bytes(text).ok_or_else(error).within("backend_config")?;
     }
     let predecessors = extras.control_predecessors.iter();
     proto.control_predecessor_ids = predecessors.map(|&id| ids.instruction(id)).collect();

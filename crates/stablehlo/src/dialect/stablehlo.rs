@@ -344,8 +344,8 @@ pub(super) const OPS: &[Op] = &[
     op("stablehlo.unary_einsum").with(&[attr("einsum_config", Kind::Text)])
         .form(&[Operand, COMMA, Text("config"), EQUAL, Attribute("einsum_config"), Dictionary, COLON,
             FUNCTION]),
-    op("stablehlo.uniform_dequantize").form(UNARY),
-    op("stablehlo.uniform_quantize").form(UNARY),
+    op("stablehlo.uniform_dequantize").by(convert::dequantize).form(UNARY),
+    op("stablehlo.uniform_quantize").by(convert::quantize).form(UNARY),
     op("stablehlo.while").by(convert::while_loop).form(&[Parts(Own::While)]),
     binary("stablehlo.xor", Opcode::Xor),
 ];

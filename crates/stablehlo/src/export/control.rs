@@ -180,19 +180,20 @@ fn backend_config(
     version: ApiVersion,
 ) -> Export<Option<(smol_str::SmolStr, Attribute)>> {
     let extras = body.exporter.module.extras(id);
-    let config = extras.and_then(|extras| extras.backend_config.as_ref()).map(|v| &*v.0);
+    let config = extras.and_then(|extras| extras.backend_config.as_ref());
     if version == ApiVersion::TypedFfi {
-        return match parsed(config.unwrap_or("{}")) {
+        return match parsed(config.map_or("{}", |config| &config.0)) {
             Some(config @ Attribute::Dictionary(_)) => Ok(Some(("backend_config".into(), config))),
             _ => {
                 Err(body.unsupported("the configuration of a typed call is no dictionary of MLIR"))
             }
         };
     }
-    let config = config.unwrap_or_default();
-    let inner = config.strip_prefix('"').and_then(|config| config.strip_suffix('"'));
-    let bytes = inner.and_then(tilewright_ir::escape::unescape);
-    let bytes = bytes.unwrap_or_else(|| config.as_bytes().to_vec());
+    let bytes = match config {
+        Some(config) => tilewright_ir::backend_config::to_bytes(config)
+            .ok_or_else(|| body.unsupported("the configuration has a malformed escape"))?,
+        None => Vec::new(),
+    };
     Ok(Some(("backend_config".into(), Attribute::String(bytes.into()))))
 }
 

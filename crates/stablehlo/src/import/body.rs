@@ -11,6 +11,7 @@ use tilewright_ir::{
 };
 
 use super::error::{Import, ImportErrorKind};
+use super::quantized::{Elements, Quantized};
 use super::{ImportError, Importer, location, shardings, types};
 use crate::mlir::{Block, Operation, Span, Value};
 
@@ -31,6 +32,8 @@ pub(crate) struct Body<'i, 'p> {
     pub(super) scope: Scope,
     /// The operation that is being converted.
     pub(super) span: Span,
+    /// What the elements of its quantised values are.
+    pub(super) elements: Elements,
 }
 
 /// How a computation returns its values.
@@ -45,7 +48,7 @@ pub(super) struct Returns<'r> {
 impl<'i, 'p> Body<'i, 'p> {
     pub(super) fn new(importer: &'i mut Importer<'p>, computation: CompId, span: Span) -> Self {
         let (values, scope) = (FxHashMap::default(), Scope::default());
-        Self { importer, computation, values, scope, span }
+        Self { importer, computation, values, scope, span, elements: Elements::default() }
     }
 
     /// Converts the operations of a block and sets the root of the computation.
@@ -194,8 +197,14 @@ impl<'i, 'p> Body<'i, 'p> {
     pub(super) fn shape_of(&self, operation: &Operation, value: Value) -> Import<Shape> {
         let ty = self.importer.program.type_of(value);
         let ty = ty.ok_or_else(|| ImportError::malformed(operation, "has a value without type"))?;
-        types::shape(ty).map_err(|what| {
+        let shape = types::shape(ty).map_err(|what| {
             ImportError::unsupported(operation, &format!("has {what}; HLO does not"))
+        })?;
+        Ok(match (shape, Quantized::of(ty)) {
+            (Shape::Array(array), Some(ty)) => {
+                Shape::Array(array.with_element_type(self.elements.of(&ty)))
+            }
+            (shape, _) => shape,
         })
     }
 

@@ -154,16 +154,10 @@ fn backend_config(operation: &Operation, version: ApiVersion) -> Option<Verbatim
         Attribute::Dictionary(_) if version == ApiVersion::TypedFfi => {
             return Some(Verbatim(crate::print::attribute(config).into_boxed_str()));
         }
-        other if version != ApiVersion::TypedFfi => text(other)?,
+        Attribute::String(bytes) if version != ApiVersion::TypedFfi => bytes,
         _ => return None,
     };
-    if written.is_empty() {
-        return None;
-    }
-    let mut quoted = String::from("\"");
-    tilewright_ir::escape::push_escaped(&mut quoted, written.as_bytes());
-    quoted.push('"');
-    Some(Verbatim(quoted.into_boxed_str()))
+    (!written.is_empty()).then(|| tilewright_ir::backend_config::to_text(written))
 }
 
 fn set_layouts(operation: &Operation, name: &str, shapes: &mut [Shape]) -> Import<()> {

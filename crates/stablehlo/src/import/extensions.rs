@@ -57,7 +57,9 @@ fn extension(operation: &Operation) -> Option<Named> {
     }
     operation.attribute("mhlo.version")?;
     let Attribute::String(target) = operation.attribute("call_target_name")? else { return None };
-    let target = std::str::from_utf8(target).ok().filter(|name| name.starts_with("mhlo."))?;
+    let target = std::str::from_utf8(target)
+        .ok()
+        .filter(|name| name.starts_with("mhlo.") || name.starts_with("chlo."))?;
     let attributes = match operation.attribute("mhlo.attributes") {
         Some(Attribute::Dictionary(attributes)) => attributes.clone(),
         None => Vec::new(),

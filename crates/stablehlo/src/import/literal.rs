@@ -43,6 +43,17 @@ pub(super) fn whole(ty: ElementType, value: i64) -> Option<ArrayLiteral> {
     ArrayLiteral::new(ty, [], data).ok()
 }
 
+/// Returns a list of numbers of a type, integers being given as such.
+pub(super) fn list(ty: ElementType, numbers: &[f64]) -> Option<ArrayLiteral> {
+    #[allow(clippy::cast_possible_truncation, reason = "they are integers")]
+    let data = match Data::zeros(ty, 0) {
+        Data::F32(_) => Data::F32(numbers.iter().map(|&number| number as f32).collect()),
+        Data::S32(_) => Data::S32(numbers.iter().map(|&number| number as i32).collect()),
+        _ => return None,
+    };
+    ArrayLiteral::new(ty, [i64::try_from(numbers.len()).ok()?], data).ok()
+}
+
 /// Returns the shape and the elements of a constant; if there is one, all are equal to it.
 pub(super) fn parts(attribute: &Attribute) -> Result<(ArrayShape, Data), String> {
     let (ty, bytes) = match attribute {

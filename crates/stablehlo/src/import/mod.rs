@@ -22,6 +22,7 @@ mod header;
 mod literal;
 mod location;
 mod order;
+mod quantized;
 mod rows;
 mod shardings;
 mod shardy;
@@ -52,6 +53,7 @@ pub(crate) mod convert {
     pub(crate) use super::functions::broadcast::{
         broadcast, constant_like, cross_replica_sum, elementwise, index_select,
     };
+    pub(crate) use super::quantized::{dequantize, quantize};
     pub(crate) use super::shardy::along_no_axes;
     pub(crate) use super::sizes::{
         const_shape, dynamic_broadcast_in_dim, dynamic_conv, dynamic_gather, dynamic_iota,

@@ -16,9 +16,6 @@ pub(crate) type Convert = for<'i, 'p> fn(&mut Body<'i, 'p>, &'p Operation) -> Im
 /// The advice to a user whose program has an operation that is not converted.
 fn why_not(name: &str) -> &'static str {
     match name.split_once('.') {
-        Some(("stablehlo", op)) if op.starts_with("uniform_") => {
-            "is quantised; make it one of floats first (`stablehlo-opt --stablehlo-legalize-quant-to-math`)"
-        }
         Some(("stablehlo" | "mhlo" | "sdy", _)) => "is not read here yet; write it by other ops",
         Some(("chlo", _)) => {
             "is not read here, or not of these types; legalize it first (`stablehlo-opt --chlo-legalize-to-stablehlo`)"
@@ -33,6 +30,18 @@ impl<'p> Body<'_, 'p> {
         let Some(op) = dialect::op(&operation.name) else {
             return Err(ImportError::unsupported(operation, why_not(&operation.name)));
         };
+        if self.convert_quantized(op, operation)? {
+            return Ok(());
+        }
+        self.by_row(op, operation)
+    }
+
+    /// Converts an operation by the row of its op.
+    pub(super) fn by_row(
+        &mut self,
+        op: &'static dialect::Op,
+        operation: &'p Operation,
+    ) -> Import<()> {
         if let Some(convert) = op.convert {
             return convert(self, operation);
         }

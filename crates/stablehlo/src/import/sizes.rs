@@ -304,9 +304,17 @@ pub(crate) fn get_dimension_size<'p>(
     let op = body.op(Opcode::GetDimensionSize, operation)?;
     let from = body.operand(operation, 0)?;
     let of = body.array(operation, from)?;
+    let declared = match operation.operands.first() {
+        Some(&value) => body.shape_of(operation, value)?,
+        None => return Err(missing(operation, "operand")),
+    };
     let Op::GetDimensionSize(attrs) = &op else { return Err(missing(operation, "dimension")) };
     let dim = attrs.dimensions.first().and_then(|&dim| usize::try_from(dim).ok());
-    let size = dim.filter(|&dim| !of.dim_is_dynamic(dim)).and_then(|dim| of.dims().get(dim));
+    // A size that the type names holds, whatever a `set_dimension_size` said.
+    let known = [declared.as_array(), Some(&of)].into_iter().flatten();
+    let size = dim.and_then(|dim| {
+        known.filter(|of| !of.dim_is_dynamic(dim)).find_map(|of| of.dims().get(dim))
+    });
     let id = match size.and_then(|&size| literal::whole(ElementType::S32, size)) {
         Some(size) => body.constant(Literal::Array(size), ArrayShape::scalar(ElementType::S32))?,
         None => {

@@ -3,6 +3,7 @@
 use tilewright_ir::element::NumberClass;
 use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::ops::collective::AllToAllAttrs;
+use tilewright_ir::ops::contract::DotAttrs;
 use tilewright_ir::ops::control::{DomainAttrs, DomainMetadata, InfeedAttrs, OutfeedAttrs};
 use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
@@ -444,6 +445,7 @@ const RAGGED_DIMS: [(&str, bool); 6] = [
 pub(crate) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const NUMBERS: &str = "ragged_dot_dimension_numbers";
     let mut op = body.op(Opcode::RaggedDot, operation)?;
+    let mut operands = body.operands(operation)?;
     let list = |list: Option<&Attribute>| -> Dims {
         list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
     };
@@ -470,8 +472,19 @@ pub(crate) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
             attrs.lhs_ragged_dims,
             attrs.rhs_group_dims,
         ] = lists;
+        // Groups of a batch are products of the same matrices.
+        if attrs.lhs_ragged_dims.iter().any(|dim| attrs.lhs_batch_dims.contains(dim)) {
+            operands.truncate(2);
+            op = Op::Dot(Box::new(DotAttrs {
+                lhs_batch_dims: std::mem::take(&mut attrs.lhs_batch_dims),
+                lhs_contracting_dims: std::mem::take(&mut attrs.lhs_contracting_dims),
+                rhs_batch_dims: std::mem::take(&mut attrs.rhs_batch_dims),
+                rhs_contracting_dims: std::mem::take(&mut attrs.rhs_contracting_dims),
+                operand_precision: std::mem::take(&mut attrs.operand_precision),
+                algorithm: None,
+            }));
+        }
     }
-    let operands = body.operands(operation)?;
     let shape = body.result_shape(operation)?;
     let id = body.emit(op, shape, &operands)?;
     body.bind(operation, id)

@@ -5,6 +5,7 @@ use tilewright_ir::shape::UNBOUNDED;
 use tilewright_ir::{ArrayShape, Dims, ElementType, Shape};
 
 use super::attributes;
+use super::quantized::Quantized;
 use crate::mlir::{Attribute, Scalar, Sign, TensorType, Type};
 
 /// The deepest nesting of tuples.
@@ -84,7 +85,7 @@ pub(super) fn element(scalar: &Scalar) -> Result<ElementType, String> {
         },
         // XLA has no index type; it counts dims in 64 bits.
         Scalar::Index => Some(ElementType::S64),
-        Scalar::Other(_) => None,
+        Scalar::Other(_) => Quantized::of_element(scalar).map(|ty| ty.storage()),
     };
     found.ok_or_else(|| match scalar {
         Scalar::Other(text) => format!("elements of type `{text}`"),

@@ -1,4 +1,4 @@
-//! Quantized types, as the text that MLIR prints for them.
+//! Quantised types, as the text that MLIR prints for them, but with all digits of the scales.
 
 use smol_str::SmolStr;
 
@@ -16,7 +16,7 @@ struct Types {
     expressed: SmolStr,
 }
 
-/// Takes the type of a whole tensor: `!quant.uniform<i8:f32, 3.400000e+01:16>`.
+/// Takes the type of a whole tensor: `!quant.uniform<i8:f32, 3.4e1:16>`.
 pub(super) fn whole(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>) -> Read<Type> {
     let types = types(entries, cursor)?;
     let scale = numbers::double(cursor)?;
@@ -75,23 +75,7 @@ impl Types {
     }
 }
 
-/// A scale, and a zero where it is not zero.
+/// A scale, which is not rounded, and a zero where it is not zero.
 fn pair(scale: f64, zero: i64) -> String {
-    let scale = scientific(scale);
-    if zero == 0 { scale } else { format!("{scale}:{zero}") }
-}
-
-/// A number as C prints it: with a sign and two digits of the exponent at least.
-fn scientific(value: f64) -> String {
-    let text = format!("{value:.6e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => {
-            let (sign, exponent) = match exponent.strip_prefix('-') {
-                Some(exponent) => ('-', exponent),
-                None => ('+', exponent),
-            };
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        None => text,
-    }
+    if zero == 0 { format!("{scale:e}") } else { format!("{scale:e}:{zero}") }
 }

@@ -140,6 +140,14 @@ pub(crate) fn index_select<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation
         slice_sizes,
         indices_are_sorted: false,
     };
+    // XLA reads wide numbers as unsigned ones, so that those below zero are the last row.
+    let index = match by.element_type {
+        ElementType::S64 => {
+            let unsigned = by.with_element_type(ElementType::U32);
+            body.emit(Op::Convert, Shape::Array(unsigned), &[index])?
+        }
+        _ => index,
+    };
     let id = body.emit(Op::Gather(Box::new(attrs)), Shape::Array(to), &[from, index])?;
     body.bind(operation, id)
 }

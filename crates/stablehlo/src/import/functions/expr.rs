@@ -5,7 +5,9 @@ use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use tilewright_ir::ops::attr::{AttrValue, AttrValues};
 use tilewright_ir::small_float::{Format, Value as SmallFloat};
-use tilewright_ir::{ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
+};
 
 use super::super::body::Body;
 use super::super::error::{Import, ImportError};
@@ -20,6 +22,9 @@ trait Scope {
 
     /// Adds a constant whose elements are all equal to a number.
     fn number(&self, number: Number, shape: ArrayShape) -> InstId;
+
+    /// Adds a constant whose elements are those of a list, each at its index of a dim.
+    fn list(&self, numbers: &[f64], dim: i64, shape: ArrayShape) -> InstId;
 }
 
 /// A number for any type of elements.
@@ -73,17 +78,28 @@ impl Scope for Formula<'_, '_, '_> {
         };
         self.or_fail(added)
     }
+
+    fn list(&self, numbers: &[f64], dim: i64, shape: ArrayShape) -> InstId {
+        let mut body = self.body.borrow_mut();
+        let added = match literal::list(shape.element_type, numbers) {
+            Some(list) => body.constant_along(list, dim, shape),
+            None => {
+                Err(body.invalid("a formula has a list of numbers that are no numbers of its type"))
+            }
+        };
+        self.or_fail(added)
+    }
 }
 
 /// A value of a formula.
 #[derive(Clone, Copy)]
-pub(super) struct Expr<'f> {
+pub(in crate::import) struct Expr<'f> {
     scope: &'f dyn Scope,
     id: InstId,
 }
 
 /// Adds the instructions of a formula of some values; returns the last one.
-pub(super) fn compute<'i, 'p>(
+pub(in crate::import) fn compute<'i, 'p>(
     body: &mut Body<'i, 'p>,
     operands: &[InstId],
     formula: impl for<'f> FnOnce(&[Expr<'f>]) -> Option<Expr<'f>>,
@@ -99,7 +115,7 @@ pub(super) fn compute<'i, 'p>(
 }
 
 /// A value, or a number that becomes one of the type of another value.
-pub(super) trait Like<'f> {
+pub(in crate::import) trait Like<'f> {
     fn like(self, other: Expr<'f>) -> Expr<'f>;
 }
 
@@ -138,18 +154,40 @@ impl<'f> Expr<'f> {
     }
 
     /// The type of the elements.
-    pub(super) fn ty(self) -> ElementType {
+    pub(in crate::import) fn ty(self) -> ElementType {
         self.shape().element_type
     }
 
     /// A number of this type.
-    pub(super) fn number(self, value: f64) -> Self {
+    pub(in crate::import) fn number(self, value: f64) -> Self {
         self.with(Number::Real(value))
     }
 
     /// An integer of this type, by its low bits.
-    pub(super) fn integer(self, value: i64) -> Self {
+    pub(in crate::import) fn integer(self, value: i64) -> Self {
         self.with(Number::Whole(value))
+    }
+
+    /// One number of this type, or one for each index of a dim.
+    pub(in crate::import) fn along(self, dim: Option<i64>, numbers: &[f64]) -> Self {
+        match (dim, numbers) {
+            #[allow(clippy::cast_possible_truncation, reason = "a number of integers is one")]
+            (None, &[one]) if self.ty().is_integer() => self.integer(one as i64),
+            (None, &[one]) => self.number(one),
+            _ => {
+                Self { id: self.scope.list(numbers, dim.unwrap_or_default(), self.shape()), ..self }
+            }
+        }
+    }
+
+    /// The nearest number that is not below the one and not above the other.
+    pub(in crate::import) fn clamp(self, least: Self, greatest: Self) -> Self {
+        least.op(Op::Clamp, self.ty(), &[self, greatest])
+    }
+
+    /// The nearest integer, of two the even one.
+    pub(in crate::import) fn round(self) -> Self {
+        self.plain(Opcode::RoundNearestEven, &[])
     }
 
     /// The greatest finite number of this type of floats.
@@ -168,7 +206,7 @@ impl<'f> Expr<'f> {
         if self.ty() == ElementType::F64 { f64::from_bits(1) } else { f32::from_bits(1).into() }
     }
 
-    pub(super) fn convert(self, ty: ElementType) -> Self {
+    pub(in crate::import) fn convert(self, ty: ElementType) -> Self {
         self.op(Op::Convert, ty, &[])
     }
 
@@ -316,6 +354,18 @@ fn greatest_of(ty: ElementType) -> Option<f64> {
 }
 
 impl Body<'_, '_> {
+    /// Adds a list of numbers, each at its index of a dim.
+    fn constant_along(
+        &mut self,
+        list: ArrayLiteral,
+        dim: i64,
+        shape: ArrayShape,
+    ) -> Import<InstId> {
+        let of_list = Shape::Array(list.shape().clone());
+        let list = self.emit(Op::Constant(Box::new(Literal::Array(list))), of_list, &[])?;
+        self.broadcast(list, shape, [dim].into_iter().collect())
+    }
+
     /// Adds a constant whose elements are all equal to a scalar.
     pub(in crate::import) fn constant(
         &mut self,

@@ -7,7 +7,7 @@ mod approximate;
 mod bessel;
 pub(crate) mod broadcast;
 mod erf_double;
-mod expr;
+pub(in crate::import) mod expr;
 mod gamma;
 mod next_after;
 mod zeta;

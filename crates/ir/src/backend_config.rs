@@ -1,11 +1,25 @@
-//! `backend_config`: bytes on the wire, text with quotes or braces in the ir.
+//! `backend_config`: bytes in protos and MLIR, text with quotes or braces in HLO text.
 
-use tilewright_ir::escape::{push_escaped, unescape};
-
-use crate::error::ProtoError;
+use crate::escape::{push_escaped, unescape};
+use crate::ops::attr::Verbatim;
 
 /// Returns bytes as text: unchanged if they are a JSON dict, else in quotes.
-pub(crate) fn to_text(bytes: &[u8]) -> String {
+pub fn to_text(bytes: &[u8]) -> Verbatim {
+    Verbatim(text_of(bytes).into_boxed_str())
+}
+
+/// Returns the bytes that a text represents; `None` if an escape is malformed.
+pub fn to_bytes(text: &Verbatim) -> Option<Vec<u8>> {
+    let text = &*text.0;
+    for quote in ['"', '\''] {
+        if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            return unescape(inside);
+        }
+    }
+    Some(text.as_bytes().to_vec())
+}
+
+fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_json_dict(text) => text.to_owned(),
         _ => {
@@ -16,17 +30,6 @@ pub(crate) fn to_text(bytes: &[u8]) -> String {
             text
         }
     }
-}
-
-/// Returns the bytes that a text represents.
-pub(crate) fn to_bytes(text: &str) -> Result<Vec<u8>, ProtoError> {
-    for quote in ['"', '\''] {
-        if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-            let error = || ProtoError::with_help("an escape is malformed", "correct the text");
-            return unescape(inside).ok_or_else(error);
-        }
-    }
-    Ok(text.as_bytes().to_vec())
 }
 
 /// Checks whether braces, outside strings, close exactly at the end. XLA looks no closer
@@ -61,7 +64,7 @@ mod tests {
     #[test]
     fn dicts_stay_and_all_else_is_quoted() {
         for dict in [r#"{}"#, r#"{"a":{"b":"}"}}"#, r#"{"a":"\"{"}"#] {
-            assert_eq!(to_text(dict.as_bytes()), dict);
+            assert_eq!(&*to_text(dict.as_bytes()).0, dict);
         }
         for (bytes, text) in [
             (&b"a"[..], r#""a""#),
@@ -73,8 +76,9 @@ mod tests {
             (b"{\xff}", r#""{\377}""#),
             (b"\"{}\"", r#""\"{}\"""#),
         ] {
-            assert_eq!(to_text(bytes), text);
-            assert_eq!(to_bytes(text).as_deref(), Ok(bytes));
+            let written = to_text(bytes);
+            assert_eq!(&*written.0, text);
+            assert_eq!(to_bytes(&written).as_deref(), Some(bytes));
         }
     }
 }

@@ -1,0 +1,106 @@
+//! Quantised types: integers that stand for floats, `real = (stored - zero) scale`.
+
+use tilewright_ir::ElementType;
+use tilewright_ir::element::NumberClass;
+
+use crate::mlir::{Scalar, Type};
+
+/// A quantised type.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::import) struct Quantized {
+    /// The type of the integers.
+    pub(super) storage: ElementType,
+    /// The least and the greatest stored integer.
+    pub(super) range: (i64, i64),
+    /// The type of the floats that they stand for.
+    pub(super) expressed: ElementType,
+    /// The dim whose indices have a scale and a zero each; none if all elements have the same.
+    pub(super) dim: Option<i64>,
+    pub(super) scales: Vec<f64>,
+    pub(super) zeros: Vec<i64>,
+}
+
+impl Quantized {
+    /// Reads the type of a value; `None` if it is not quantised, or not in this way.
+    pub(in crate::import) fn of(ty: &Type) -> Option<Self> {
+        match ty {
+            Type::Tensor(tensor) => Self::of_element(&tensor.element),
+            _ => None,
+        }
+    }
+
+    /// Reads `!quant.uniform<i8<-127:127>:f32:1, {0.5:3, 0.25}>`.
+    pub(in crate::import) fn of_element(element: &Scalar) -> Option<Self> {
+        let Scalar::Other(text) = element else { return None };
+        let inner = text.strip_prefix("!quant.uniform<")?.strip_suffix('>')?;
+        let (types, pairs) = inner.split_once(',')?;
+        let (storage, rest) = types.split_at(types.find([':', '<'])?);
+        let storage = integer(storage.trim())?;
+        let (range, rest) = match rest.strip_prefix('<') {
+            Some(rest) => {
+                let (range, rest) = rest.split_once('>')?;
+                let (least, greatest) = range.split_once(':')?;
+                ((number(least)?, number(greatest)?), rest)
+            }
+            None => (limits(storage)?, rest),
+        };
+        let (expressed, dim) = match rest.trim().strip_prefix(':')?.split_once(':') {
+            Some((expressed, dim)) => (expressed, Some(number(dim)?)),
+            None => (rest.trim().strip_prefix(':')?, None),
+        };
+        let expressed = ElementType::from_name(expressed.trim()).filter(|ty| ty.is_float())?;
+        let pairs = pairs.trim();
+        let pairs = match dim {
+            Some(_) => pairs.strip_prefix('{')?.strip_suffix('}')?,
+            None => pairs,
+        };
+        let pairs = pairs.split(',').map(|pair| -> Option<(f64, i64)> {
+            match pair.split_once(':') {
+                Some((scale, zero)) => Some((number(scale)?, number(zero)?)),
+                None => Some((number(pair)?, 0)),
+            }
+        });
+        let (scales, zeros): (Vec<f64>, Vec<i64>) =
+            pairs.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        (dim.is_some() || scales.len() == 1).then_some(Self {
+            storage,
+            range,
+            expressed,
+            dim,
+            scales,
+            zeros,
+        })
+    }
+
+    /// The type of the stored integers.
+    pub(in crate::import) fn storage(&self) -> ElementType {
+        self.storage
+    }
+
+    /// Whether stored integers are multiples of the scale as they are.
+    pub(super) fn is_centered(&self) -> bool {
+        self.zeros.iter().all(|&zero| zero == 0)
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.trim().parse().ok()
+}
+
+fn integer(name: &str) -> Option<ElementType> {
+    let name = match name.strip_prefix('i') {
+        Some(bits) => format!("s{bits}"),
+        None => name.replace("ui", "u"),
+    };
+    ElementType::from_name(&name).filter(|ty| ty.is_integer())
+}
+
+/// The least and the greatest integer of a type of at most 32 bits.
+fn limits(ty: ElementType) -> Option<(i64, i64)> {
+    let most = 1_i64.checked_shl(ty.bits()).filter(|_| ty.bits() <= 32)?;
+    Some(if ty.class() == NumberClass::Signed {
+        (-(most / 2), most / 2 - 1)
+    } else {
+        (0, most - 1)
+    })
+}
