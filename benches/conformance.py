@@ -93,7 +93,10 @@ def by_jaxlib(folder: Path) -> list[Path]:
     while start < count:
         worker = [sys.executable, __file__, str(folder), "--worker", str(start)]
         subprocess.run(worker, check=False, capture_output=True)
-        begun = [json.loads(line)["begins"] for line in log.read_text().splitlines()]
+        lines = log.read_text().splitlines() if log.exists() else []
+        begun = [json.loads(line)["begins"] for line in lines]
+        if not begun or max(begun) < start:
+            raise RuntimeError(f"the worker of {folder} does not begin")
         start = max(begun) + 1
     return sorted(path.with_suffix(".mlir") for path in folder.glob("*.hlo"))
 
@@ -114,7 +117,8 @@ def compared(program: Path, values: bool) -> tuple[str, str]:
     ours, theirs = program.with_suffix(".ours.hlo"), program.with_suffix(".hlo")
     made = run("convert", program, "-o", ours)
     if made.returncode:
-        invalid = "the program is no valid HLO" in made.stderr
+        # jaxlib checks less than XLA's verifier.
+        invalid = "the program is no valid HLO" in made.stderr and run("verify", theirs).returncode
         return "invalid" if invalid else "refused", made.stderr.split("\n")[0]
     # jaxlib simplifies while it converts.
     clean = [path.with_suffix(".clean.hlo") for path in (ours, theirs)]

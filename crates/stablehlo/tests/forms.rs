@@ -128,6 +128,38 @@ fn ops_within_custom_calls_keep_their_shardings() {
     assert_has(&text, &["topk(%Arg_0), k=2, largest=false, sharding={{devices=[2,1]<=[2]}, "]);
 }
 
+/// Collectives of Shardy move nothing only where they name no axes.
+#[test]
+fn collectives_along_axes_are_refused() {
+    let of = |axes: &str| {
+        read(&format!(
+            r#"sdy.mesh @mesh = <["x"=2]>
+            func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+              %0 = "sdy.all_reduce"(%x) <{{{axes}out_sharding = #sdy.sharding<@mesh, [{{}}]>}}> : (tensor<4xf32>) -> tensor<4xf32>
+              return %0 : tensor<4xf32> }}"#
+        ))
+    };
+    assert!(of("reduction_axes = #sdy<list_of_axis_refs {}>, ").is_ok());
+    for axes in ["", r#"reduction_axes = #sdy<list_of_axis_refs {"x"}>, "#] {
+        let (kind, message) = of(axes).unwrap_err();
+        assert_eq!(kind, ImportErrorKind::Unsupported);
+        assert_has(&message, &["exchanges values between devices"]);
+    }
+}
+
+/// The steps of a broadcast have no sharding but for the last one.
+#[test]
+fn the_last_step_of_a_broadcast_is_sharded() {
+    let source = include_str!("../../../fixtures/stablehlo/read_only/broadcast_with_sharding.mlir");
+    let text = read(source).unwrap();
+    let sharded: Vec<&str> = text.lines().filter(|line| line.contains("sharding={")).collect();
+    assert_eq!(sharded.iter().filter(|line| line.contains("reshape(")).count(), 0, "{text}");
+    assert!(
+        sharded.iter().any(|line| line.contains("ROOT") && line.contains("broadcast(")),
+        "{text}"
+    );
+}
+
 /// Each instruction that StableHLO cannot say is named, not only the first.
 #[test]
 fn all_refusals_are_told() {
@@ -142,6 +174,19 @@ fn all_refusals_are_told() {
     assert_eq!(told.lines().count(), 2, "{told}");
     let told = refused(&text(15));
     assert!(told.ends_with("\nand 4 more"), "{told}");
+    // Those of a computation that several ops share are named once, and after them those of the entry.
+    let bad = "ROOT c = bf16[] minimum(a, b)";
+    let told = refused(&format!(
+        "f {{ a = f32[] parameter(0) b = f32[] parameter(1) {bad} }}
+         ENTRY e {{ x = f32[4] parameter(0) y = f32[4] parameter(1)
+         m = bf16[4] map(x, y), to_apply=f, dimensions={{0}}
+         n = bf16[4] map(y, x), to_apply=f, dimensions={{0}}
+         d = bf16[4] minimum(x, y)
+         ROOT t = (bf16[4], bf16[4], bf16[4]) tuple(m, n, d) }}"
+    ));
+    let named = ["instruction `c`", "instruction `d`"];
+    assert!(told.lines().zip(named).all(|(line, name)| line.starts_with(name)), "{told}");
+    assert_eq!(told.lines().count(), 2, "{told}");
 }
 
 /// Arguments are flat, and so is what is said of them.

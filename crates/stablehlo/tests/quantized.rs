@@ -108,7 +108,17 @@ fn other_quantized_types_are_refused() {
         "4x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}}>",
         "4x!quant.uniform<i64:f32, 0.5>",
         "4x!quant.uniform<i8:i32, 0.5>",
+        "4x!quant.uniform<i64<0:7>:f32, 0.5>",
+        "4x!quant.uniform<i8<0:200>:f32, 0.5>",
+        "4x!quant.uniform<u32:f32, 0.5>",
+        "4x!quant.uniform<i8:f32, 0.5:128>",
+        "4x!quant.uniform<i8:f32, 1e-300>",
+        "4x!quant.uniform<i8:f32:1, {0.5}>",
+        "4x!quant.uniform<i8:f32:0, {0.5, 0.25}>",
+        "4x!quant.uniform<i8:f32:9223372036854775807, {0.5}>",
         "4x!quant.uniform<i8:f32, x>",
+        "4x!quant.uniform<i8:f32, -0.5>",
+        "4x!quant.uniform<i8:f32, inf>",
         "4x!quant.uniform<i8:f32, 0.5, 0.25>",
         "4x!quant.uniform<i8<1>:f32, 0.5>",
     ] {
@@ -116,4 +126,68 @@ fn other_quantized_types_are_refused() {
         assert_eq!(kind, ImportErrorKind::Unsupported, "{ty}: {message}");
         assert!(message.contains("has elements of type `!quant."), "{message}");
     }
+}
+
+/// Ops that have no rule for quantised values do not compute with their integers.
+#[test]
+fn ops_without_a_rule_are_refused() {
+    let ty = "4x!quant.uniform<i8:f32, 0.5:3>";
+    let x = constant("x", ty, "4xi8", "1");
+    let sum = format!(
+        "{x}\n%r = chlo.broadcast_add %x, %x : (tensor<{ty}>, tensor<{ty}>) -> tensor<{ty}>"
+    );
+    let (kind, message) = program(&sum, ty).unwrap_err();
+    assert_eq!(kind, ImportErrorKind::Unsupported);
+    assert!(message.contains("--stablehlo-legalize-quantized-op-to-qdq"), "{message}");
+    let other = "2x2x!quant.uniform<i8:f32, 0.25:3>";
+    let moved = format!("{x}\n%r = stablehlo.reshape %x : (tensor<{ty}>) -> tensor<{other}>");
+    let (kind, message) = program(&moved, other).unwrap_err();
+    assert_eq!(kind, ImportErrorKind::Malformed);
+    assert!(message.contains("requantize them"), "{message}");
+    let wide = "4x!quant.uniform<i64:f32, 0.5>";
+    let quantized =
+        format!("{x}\n%r = stablehlo.uniform_quantize %x : (tensor<{ty}>) -> tensor<{wide}>");
+    let (kind, message) = program(&quantized, wide).unwrap_err();
+    assert_eq!(kind, ImportErrorKind::Unsupported);
+    assert!(message.contains("has elements of type `!quant."), "{message}");
+}
+
+/// Sums of 32 bits are clamped where their type has a narrower range.
+#[test]
+fn narrow_ranges_of_32_bits_are_kept() {
+    let ty = "2x!quant.uniform<i32<-100:100>:f32, 0.5>";
+    let x = constant("x", ty, "2xi32", "[60, -60]");
+    let sum = format!("{x}\n%r = stablehlo.add %x, %x : tensor<{ty}>");
+    assert_stores(&sum, ty, "2xi32", "[100, -100]");
+}
+
+/// Scales along a dim of the batch, and values that stand for floats of other types.
+#[test]
+fn scales_of_batches_and_other_floats() {
+    let (x, y) =
+        ("2x1x2x!quant.uniform<i8:f32, 0.5>", "2x2x1x!quant.uniform<i8:f32:0, {0.5, 0.25}>");
+    let to = "2x1x1x!quant.uniform<i8:f32:0, {0.5, 0.5}>";
+    let (a, b) = (
+        constant("a", x, "2x1x2xi8", "[[[1, 2]], [[3, 4]]]"),
+        constant("b", y, "2x2x1xi8", "[[[2], [4]], [[4], [8]]]"),
+    );
+    let product = format!(
+        "{a}\n{b}\n%r = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : \
+         (tensor<{x}>, tensor<{y}>) -> tensor<{to}>"
+    );
+    // 10 0.25 / 0.5 and 44 0.125 / 0.5
+    assert_stores(&product, to, "2x1x1xi8", "[[[5]], [[11]]]");
+    let half = "2x!quant.uniform<i8:bf16, 0.5:1>";
+    let dequantized = format!(
+        "{}\n%r = stablehlo.uniform_dequantize %q : (tensor<{half}>) -> tensor<2xbf16>",
+        constant("q", half, "2xi8", "[3, -1]")
+    );
+    assert_stores(&dequantized, "2xbf16", "2xbf16", "[1.0, -1.0]");
+    let (rows, columns) =
+        ("2x2x!quant.uniform<i8:f32:0, {0.5, 0.25}>", "2x2x!quant.uniform<i8:f32:1, {1.0, 0.125}>");
+    let requantized = format!(
+        "{}\n%r = stablehlo.uniform_quantize %q : (tensor<{rows}>) -> tensor<{columns}>",
+        constant("q", rows, "2x2xi8", "[[4, 4], [4, 4]]")
+    );
+    assert_stores(&requantized, columns, "2x2xi8", "[[2, 16], [1, 8]]");
 }

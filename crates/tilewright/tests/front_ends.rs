@@ -9,8 +9,8 @@ use tilewright::{PassSelection, load, optimize};
 
 /// Programs of which jaxlib makes another graph than the cleanup does: it writes an `iota` of several
 /// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, hands
-/// other values to loops, expands functions of complex numbers, names meshes, and shards the steps of a
-/// broadcast, too.
+/// other values to loops, expands functions of complex numbers, names meshes, shards the steps of a
+/// broadcast, too, and computes quantised values by more steps.
 const OTHER_FORM: [&str; 22] = [
     "approx_best",
     "approx_top_k",

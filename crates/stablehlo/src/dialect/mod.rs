@@ -42,7 +42,7 @@ const FIRST: &[Version] = &[(0, 9)];
 pub(crate) struct Op {
     /// The name with its dialect.
     pub(crate) name: &'static str,
-    /// The attributes that MLIR keeps among the properties, as far as `base` has no more.
+    /// The attributes that MLIR keeps among the properties, besides those of `base`.
     attributes: &'static [Attr],
     /// Attributes that are one attribute in HLO.
     pub(crate) joined: Option<Joined>,
@@ -54,7 +54,7 @@ pub(crate) struct Op {
     pub(crate) regions: &'static [&'static str],
     /// When the versions of the op in VHLO began; none if VHLO does not have it.
     pub(crate) versions: &'static [Version],
-    /// The version of the op from which on it has what older ones lack.
+    /// The first version of the op that has operands or regions which older ones lack.
     pub(crate) newer: Option<(usize, Newer)>,
     /// Attributes that MLIR did not write into bytecode once, the longest list last.
     pub(crate) added: &'static [&'static [&'static str]],

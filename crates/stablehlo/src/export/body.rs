@@ -63,7 +63,8 @@ impl<'m> Exporter<'m> {
                         "computations that ops share are repeated too often",
                     )
                 })?;
-                body.instruction(id).or_else(|error| body.refuse(id, error))?;
+                let depth = body.exporter.depth;
+                body.instruction(id).or_else(|error| body.refuse(id, error, depth))?;
             }
         }
         body.current = root;
@@ -125,11 +126,15 @@ impl<'m> Body<'_, 'm> {
     }
 
     /// Notes an instruction that StableHLO cannot say, and goes on with its users.
-    fn refuse(&mut self, id: InstId, error: ExportError) -> Export<()> {
+    fn refuse(&mut self, id: InstId, error: ExportError, depth: usize) -> Export<()> {
+        // Blocks within the instruction may have been left.
+        self.exporter.depth = depth;
         let values = self.exporter.values_of(self.exporter.module.shape(id));
         match (error.kind, values) {
             (ExportErrorKind::Unsupported, Some(values)) => {
-                self.exporter.refused.push(error);
+                if self.exporter.named.insert(id) {
+                    self.exporter.refused.push(error);
+                }
                 self.yields.insert(id, values);
                 Ok(())
             }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
-use tilewright_ir::{CompId, Module};
+use tilewright_ir::{CompId, InstId, Module};
 
 use crate::mlir::{
     Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
@@ -53,12 +53,18 @@ pub fn export(module: &Module) -> Result<Program, ExportError> {
         message: "the module has no entry computation".into(),
         others: Vec::new(),
     })?;
-    exporter.function(entry, "main")?;
+    exporter.called.push((entry, "main".into()));
     // Callers stand before the functions that they call.
     let mut next = 0;
     while let Some(&(computation, ref name)) = exporter.called.get(next) {
         let name = name.clone();
-        exporter.function(computation, &name)?;
+        match exporter.function(computation, &name) {
+            Err(error) if error.kind == ExportErrorKind::Unsupported => {
+                exporter.depth = 0;
+                exporter.refused.push(error);
+            }
+            other => other?,
+        }
         next += 1;
     }
     let mut refused = std::mem::take(&mut exporter.refused).into_iter();
@@ -80,6 +86,8 @@ struct Exporter<'m> {
     names: FxHashSet<SmolStr>,
     /// The instructions that StableHLO cannot say.
     refused: Vec<ExportError>,
+    /// The instructions of these errors, since ops may share a computation.
+    named: FxHashSet<InstId>,
     depth: usize,
     /// How many more instructions may be converted.
     left: usize,
@@ -95,6 +103,7 @@ impl<'m> Exporter<'m> {
             called: Vec::new(),
             names: std::iter::once(SmolStr::new_static("main")).collect(),
             refused: Vec::new(),
+            named: FxHashSet::default(),
             depth: 0,
             left: REPEATED.saturating_mul(module.instruction_count()).saturating_add(ALWAYS),
         }

@@ -15,8 +15,8 @@ struct Config {
     result: Vec<char>,
 }
 
-/// Letters of dims that `...` stands for: the last dim has the first of them.
-const UNNAMED: std::ops::RangeFrom<char> = '\u{e000}'..;
+/// Letters of dims that `...` stands for: the last dim has the first of them. There are as many as of others.
+const UNNAMED: std::ops::Range<char> = '\u{e000}'..'\u{e034}';
 
 /// Returns the letters of the dims of an array of this rank, where `...` stands for those not named.
 fn letters(text: &str, rank: usize) -> Vec<char> {
@@ -31,6 +31,9 @@ impl Config {
     /// Reads `ij,jk->ik` or `...j,jk->...k` for operands and a result of these ranks; `None` unless each
     /// letter of an operand is there once, and in the other operand or the result.
     fn of(text: &str, [of_left, of_right, of_result]: [usize; 3]) -> Option<Self> {
+        if !text.is_ascii() || of_left.max(of_right).max(of_result) > UNNAMED.count() {
+            return None;
+        }
         let (operands, result) = text.split_once("->")?;
         let (left, right) = operands.split_once(',')?;
         let config = Self {

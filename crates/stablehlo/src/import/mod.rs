@@ -77,6 +77,9 @@ const REPEATED: usize = 16;
 /// How many operations may be converted in any case.
 const ALWAYS: usize = 1 << 16;
 
+/// How many scales of quantised types may be read: each operation reads those of its types.
+const SCALES: usize = 1 << 25;
+
 /// Converts a StableHLO program to an HLO module, as XLA does.
 ///
 /// # Errors
@@ -121,6 +124,8 @@ struct Importer<'p> {
     depth: usize,
     /// How many more operations may be converted.
     left: usize,
+    /// How many more scales of quantised types may be read.
+    scales: usize,
 }
 
 impl<'p> Importer<'p> {
@@ -137,6 +142,7 @@ impl<'p> Importer<'p> {
             regions: 0,
             depth: 0,
             left: ALWAYS,
+            scales: SCALES,
         };
         let operations = program.module.regions.iter().flat_map(|region| &region.blocks);
         for operation in operations.flat_map(|block| &block.operations) {

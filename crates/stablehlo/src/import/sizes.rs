@@ -113,7 +113,7 @@ fn integers(data: &Data) -> Option<Vec<i64>> {
     })
 }
 
-fn unknown(operation: &Operation) -> ImportError {
+pub(super) fn unknown(operation: &Operation) -> ImportError {
     ImportError::unsupported(operation, UNKNOWN_DIMS)
 }
 

@@ -92,7 +92,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// XLA leaves broadcasts of constants to as many elements or more as they are.
+/// jaxlib does not fold a broadcast of a constant to so many elements or more, and gives it metadata.
 const FEWEST_BROADCAST: i64 = 32;
 
 /// A constant of several equal elements is a broadcast of one.
@@ -382,6 +382,9 @@ pub(crate) fn all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
     let (Some(at), Some(&whole)) = (at, at.and_then(|at| of.dims().get(at))) else {
         return Err(super::attributes::misfit(operation, "split_dimension", "a dim"));
     };
+    if whole < 0 {
+        return Err(super::sizes::unknown(operation));
+    }
     let part = whole.checked_div(count).filter(|_| count > 0);
     let part =
         part.ok_or_else(|| super::attributes::misfit(operation, "split_count", "a divisor"))?;
@@ -472,8 +475,10 @@ pub(crate) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
             attrs.lhs_ragged_dims,
             attrs.rhs_group_dims,
         ] = lists;
-        // Groups of a batch are products of the same matrices.
-        if attrs.lhs_ragged_dims.iter().any(|dim| attrs.lhs_batch_dims.contains(dim)) {
+        // CHLO's groups of a batch are products of the same matrices.
+        if operation.name.starts_with("chlo.")
+            && attrs.lhs_ragged_dims.iter().any(|dim| attrs.lhs_batch_dims.contains(dim))
+        {
             operands.truncate(2);
             op = Op::Dot(Box::new(DotAttrs {
                 lhs_batch_dims: std::mem::take(&mut attrs.lhs_batch_dims),

@@ -50,7 +50,10 @@ fn buffer(text: &str) -> Option<TensorType> {
 
 /// Returns the shape of a tensor. Its dynamic dims have the bounds of the encoding.
 pub(super) fn array(tensor: &TensorType) -> Result<ArrayShape, String> {
-    let element = element(&tensor.element)?;
+    let element = match Quantized::in_tensor(tensor) {
+        Some(ty) => ty.storage(),
+        None => element(&tensor.element)?,
+    };
     let bounds = bounds(tensor.encoding.as_deref());
     let mut dims = Dims::new();
     let mut dynamic: SmallVec<[bool; 6]> = SmallVec::new();
@@ -85,7 +88,7 @@ pub(super) fn element(scalar: &Scalar) -> Result<ElementType, String> {
         },
         // XLA has no index type; it counts dims in 64 bits.
         Scalar::Index => Some(ElementType::S64),
-        Scalar::Other(_) => Quantized::of_element(scalar).map(|ty| ty.storage()),
+        Scalar::Other(_) => None,
     };
     found.ok_or_else(|| match scalar {
         Scalar::Other(text) => format!("elements of type `{text}`"),

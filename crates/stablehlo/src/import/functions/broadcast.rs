@@ -4,7 +4,7 @@ use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::ops::indexing::GatherAttrs;
 use tilewright_ir::{ArrayShape, CompId, Dims, ElementType, InstId, Literal, Op, Opcode, Shape};
 
-use super::super::attributes::{dims, int, missing, optional_list};
+use super::super::attributes::{dims, int, misfit, optional_list};
 use super::super::body::Body;
 use super::super::error::{Import, ImportError};
 use super::super::literal;
@@ -77,7 +77,8 @@ pub(crate) fn constant_like<'p>(body: &mut Body<'_, 'p>, operation: &'p Operatio
         }
         _ => None,
     };
-    let one = one.ok_or_else(|| missing(operation, "value"))?;
+    let one =
+        one.ok_or_else(|| misfit(operation, "value", "a number of the type of the result"))?;
     let id = body.constant(Literal::Array(one), shape)?;
     body.bind(operation, id)
 }

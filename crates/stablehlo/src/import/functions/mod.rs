@@ -1,7 +1,7 @@
 //! CHLO's functions by the formulas that XLA uses.
 //!
-//! HLO has ops for some of them (`erf`, `asin`, `topk`), which stay as they are. Complex
-//! arguments are left to HLO's ops, where there are any.
+//! Of the functions that HLO has as ops, jaxlib keeps some (`erf`, `asin`, `topk`) and writes formulas for
+//! others (`acos`, `sinh`), as is done here. Complex arguments are left to HLO's ops, where there are any.
 
 mod approximate;
 mod bessel;

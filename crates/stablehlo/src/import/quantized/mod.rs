@@ -10,10 +10,10 @@ mod types;
 use tilewright_ir::{ElementType, InstId, Op, Opcode};
 
 use super::body::Body;
-use super::error::{Import, ImportError};
+use super::error::{Import, ImportError, ImportErrorKind};
 use super::functions::expr::{Expr, compute};
 use crate::dialect;
-use crate::mlir::Operation;
+use crate::mlir::{Operation, Value};
 pub(super) use types::Quantized;
 
 /// What the elements of quantised values are while an operation is converted.
@@ -39,8 +39,61 @@ impl Elements {
     }
 }
 
-/// How far a scale may be from 1 and be 1: MLIR prints scales with seven digits.
-const ROUNDED: f64 = 1e-6;
+/// How far the ratio of a product's scales to that of its result may be from 1 and be 1: MLIR prints each of the
+/// three with seven digits.
+const ROUNDED: f64 = 1.5e-6;
+
+/// The ops that move elements of arrays, by their names without the dialect.
+const MOVES: &[&str] = &[
+    "bitcast_convert",
+    "broadcast",
+    "broadcast_in_dim",
+    "concatenate",
+    "constant",
+    "dynamic_broadcast_in_dim",
+    "dynamic_gather",
+    "dynamic_pad",
+    "dynamic_reshape",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "get_dimension_size",
+    "pad",
+    "real_dynamic_slice",
+    "reshape",
+    "reverse",
+    "set_dimension_size",
+    "slice",
+    "torch_index_select",
+    "transpose",
+];
+
+/// The ops that hand values on whole, or whose regions compute with elements.
+const HANDS_ON: &[&str] = &[
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "call",
+    "case",
+    "collective_broadcast",
+    "collective_permute",
+    "composite",
+    "custom_call",
+    "get_tuple_element",
+    "if",
+    "map",
+    "optimization_barrier",
+    "reduce",
+    "reduce_scatter",
+    "reduce_window",
+    "scatter",
+    "select_and_scatter",
+    "sort",
+    "tuple",
+    "uniform_dequantize",
+    "uniform_quantize",
+    "while",
+];
 
 /// `stablehlo.uniform_quantize`, of floats or of values of another quantised type.
 pub(crate) fn quantize<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
@@ -65,27 +118,31 @@ pub(crate) fn dequantize<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) 
 }
 
 impl<'p> Body<'_, 'p> {
-    /// Converts an operation with quantised operands or results. `false`: it moves stored elements as they are.
+    /// Converts an operation that computes with quantised values. `false`: it takes stored elements as they are.
     pub(super) fn convert_quantized(
         &mut self,
         op: &'static dialect::Op,
         operation: &'p Operation,
     ) -> Import<bool> {
+        let program = self.importer.program;
+        let of = |&value: &Value| program.type_of(value).and_then(Quantized::of);
         let values = || operation.operands.iter().chain(&operation.results);
-        let types: Vec<Option<Quantized>> = values()
-            .map(|&value| self.importer.program.type_of(value).and_then(Quantized::of))
-            .collect();
-        let Some(first) = types.iter().flatten().next() else { return Ok(false) };
-        let all_equal = types.iter().all(|ty| ty.as_ref() == Some(first));
+        let Some(first) = &values().find_map(of) else { return Ok(false) };
+        let types: Vec<Option<Quantized>> = values().map(of).collect();
+        let scales = types.iter().flatten().map(|ty| ty.scales.len()).sum();
+        self.importer.scales = self.importer.scales.checked_sub(scales).ok_or_else(|| {
+            let why = "types with as many scales are repeated too often";
+            ImportError::new(ImportErrorKind::TooDeep, operation.span, why)
+        })?;
+        let is_first = |ty: &Option<Quantized>| ty.as_ref() == Some(first);
+        let picks =
+            types.last().is_some_and(is_first) && types.iter().flatten().all(|ty| ty == first);
         match op.opcode {
             // Scales are positive, so that stored integers are in the order of what they stand for.
-            Some(Opcode::Select | Opcode::Maximum | Opcode::Minimum | Opcode::Clamp)
-                if types.iter().flatten().all(|ty| ty == first)
-                    && types.last() == Some(&Some(first.clone())) =>
-            {
+            Some(Opcode::Select | Opcode::Maximum | Opcode::Minimum | Opcode::Clamp) if picks => {
                 return Ok(false);
             }
-            Some(Opcode::Add | Opcode::Subtract) if all_equal => {
+            Some(Opcode::Add | Opcode::Subtract) if types.iter().all(is_first) => {
                 let id = self.sum_of_one_type(op.opcode == Some(Opcode::Add), operation, first)?;
                 self.bind(operation, id)?;
                 return Ok(true);
@@ -100,9 +157,33 @@ impl<'p> Body<'_, 'p> {
                     return Ok(true);
                 }
             }
+            _ if HANDS_ON.contains(&op.base_name()) => return Ok(false),
+            _ if MOVES.contains(&op.base_name()) => {
+                if types.iter().flatten().all(|ty| ty.means_the_same(first)) {
+                    return Ok(false);
+                }
+                let why = "moves elements between quantized types; requantize them \
+                           (`stablehlo.uniform_quantize`)";
+                return Err(ImportError::malformed(operation, why));
+            }
             _ if computes(op) => {}
-            _ => return Ok(false),
+            _ => {
+                let why = "is not computed of quantized values here; dequantize them first \
+                           (`stablehlo-opt --stablehlo-legalize-quantized-op-to-qdq`)";
+                return Err(ImportError::unsupported(operation, why));
+            }
         }
+        self.compute_floats(op, operation, &types)?;
+        Ok(true)
+    }
+
+    /// Converts an operation on the floats that its operands stand for, and stores its results.
+    fn compute_floats(
+        &mut self,
+        op: &'static dialect::Op,
+        operation: &'p Operation,
+        types: &[Option<Quantized>],
+    ) -> Import<()> {
         let (operands, results) = types.split_at(operation.operands.len());
         let before = self.operands(operation)?;
         for ((&value, ty), &id) in operation.operands.iter().zip(operands).zip(&before) {
@@ -119,7 +200,7 @@ impl<'p> Body<'_, 'p> {
                 self.values.insert(value, stored);
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Converts an operation by its row, with such elements in place of quantised ones.
@@ -141,9 +222,10 @@ impl<'p> Body<'_, 'p> {
     }
 
     fn quantized_result(&self, operation: &Operation) -> Import<Quantized> {
+        self.result_shape(operation)?;
         let ty = operation.results.first().and_then(|&value| self.importer.program.type_of(value));
         ty.and_then(Quantized::of)
-            .ok_or_else(|| ImportError::malformed(operation, "has a result of a quantized type"))
+            .ok_or_else(|| ImportError::malformed(operation, "has a result that is not quantized"))
     }
 
     fn formula(
@@ -206,7 +288,7 @@ impl<'p> Body<'_, 'p> {
             let x = as_type(x, ElementType::S32);
             // The zeros of both cancel out in a difference.
             let total = if adds { x + centered(y, ty) } else { x - centered(y, ty) };
-            if ty.storage == ElementType::S32 {
+            if ty.storage == ElementType::S32 && ty.is_whole_range() {
                 return Some(total);
             }
             let (least, greatest) = ty.range;
@@ -251,6 +333,7 @@ impl<'p> Body<'_, 'p> {
             // Sums that are stored as they are keep all of their 32 bits.
             if ratios.iter().all(|ratio| (ratio - 1.0).abs() < ROUNDED)
                 && to.storage == ElementType::S32
+                && to.is_whole_range()
                 && to.is_centered()
             {
                 return Some(*sums);
@@ -301,7 +384,6 @@ fn multiplies(op: &dialect::Op) -> bool {
 /// Whether an op computes with the numbers that elements stand for.
 fn computes(op: &dialect::Op) -> bool {
     let by_opcode = |opcode: Opcode| match opcode {
-        Opcode::BitcastConvert => false,
         Opcode::BatchNormGrad
         | Opcode::BatchNormInference
         | Opcode::BatchNormTraining

@@ -3,7 +3,7 @@
 use tilewright_ir::ElementType;
 use tilewright_ir::element::NumberClass;
 
-use crate::mlir::{Scalar, Type};
+use crate::mlir::{Scalar, TensorType, Type};
 
 /// A quantised type.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,26 +24,39 @@ impl Quantized {
     /// Reads the type of a value; `None` if it is not quantised, or not in this way.
     pub(in crate::import) fn of(ty: &Type) -> Option<Self> {
         match ty {
-            Type::Tensor(tensor) => Self::of_element(&tensor.element),
+            Type::Tensor(tensor) => Self::in_tensor(tensor),
             _ => None,
         }
     }
 
+    /// Reads the type of the elements of a tensor, which has a scale for all or for each index of a dim.
+    pub(in crate::import) fn in_tensor(tensor: &TensorType) -> Option<Self> {
+        let Scalar::Other(text) = &tensor.element else { return None };
+        let read = Self::read(text)?;
+        let Some(dim) = read.dim else { return Some(read) };
+        let size = usize::try_from(dim).ok().and_then(|dim| *tensor.dims.get(dim)?);
+        (size.and_then(|size| usize::try_from(size).ok()) == Some(read.scales.len()))
+            .then_some(read)
+    }
+
     /// Reads `!quant.uniform<i8<-127:127>:f32:1, {0.5:3, 0.25}>`.
-    pub(in crate::import) fn of_element(element: &Scalar) -> Option<Self> {
-        let Scalar::Other(text) = element else { return None };
+    fn read(text: &str) -> Option<Self> {
         let inner = text.strip_prefix("!quant.uniform<")?.strip_suffix('>')?;
         let (types, pairs) = inner.split_once(',')?;
         let (storage, rest) = types.split_at(types.find([':', '<'])?);
         let storage = integer(storage.trim())?;
+        let all = limits(storage)?;
         let (range, rest) = match rest.strip_prefix('<') {
             Some(rest) => {
                 let (range, rest) = rest.split_once('>')?;
                 let (least, greatest) = range.split_once(':')?;
                 ((number(least)?, number(greatest)?), rest)
             }
-            None => (limits(storage)?, rest),
+            None => (all, rest),
         };
+        if range.0 < all.0 || range.1 > all.1 || range.0 >= range.1 {
+            return None;
+        }
         let (expressed, dim) = match rest.trim().strip_prefix(':')?.split_once(':') {
             Some((expressed, dim)) => (expressed, Some(number(dim)?)),
             None => (rest.trim().strip_prefix(':')?, None),
@@ -62,7 +75,14 @@ impl Quantized {
         });
         let (scales, zeros): (Vec<f64>, Vec<i64>) =
             pairs.collect::<Option<Vec<_>>>()?.into_iter().unzip();
-        (dim.is_some() || scales.len() == 1).then_some(Self {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "scales are rounded where they are used"
+        )]
+        let are_positive =
+            scales.iter().all(|&scale| (scale as f32).is_finite() && scale as f32 > 0.0);
+        let are_stored = zeros.iter().all(|zero| (range.0..=range.1).contains(zero));
+        (are_positive && are_stored && (dim.is_some() || scales.len() == 1)).then_some(Self {
             storage,
             range,
             expressed,
@@ -75,6 +95,17 @@ impl Quantized {
     /// The type of the stored integers.
     pub(in crate::import) fn storage(&self) -> ElementType {
         self.storage
+    }
+
+    /// Whether all integers of the storage may be stored.
+    pub(super) fn is_whole_range(&self) -> bool {
+        limits(self.storage) == Some(self.range)
+    }
+
+    /// Whether another type stores the same integers for the same floats, perhaps along another dim.
+    pub(super) fn means_the_same(&self, other: &Self) -> bool {
+        let dim = self.dim;
+        *self == Self { dim, ..other.clone() }
     }
 
     /// Whether stored integers are multiples of the scale as they are.
@@ -95,12 +126,10 @@ fn integer(name: &str) -> Option<ElementType> {
     ElementType::from_name(&name).filter(|ty| ty.is_integer())
 }
 
-/// The least and the greatest integer of a type of at most 32 bits.
+/// The least and the greatest integer of a type, if 32 bits with a sign hold them.
 fn limits(ty: ElementType) -> Option<(i64, i64)> {
-    let most = 1_i64.checked_shl(ty.bits()).filter(|_| ty.bits() <= 32)?;
-    Some(if ty.class() == NumberClass::Signed {
-        (-(most / 2), most / 2 - 1)
-    } else {
-        (0, most - 1)
-    })
+    let is_signed = ty.class() == NumberClass::Signed;
+    let bits = if is_signed { ty.bits().checked_sub(1)? } else { ty.bits() };
+    let most = 1_i64.checked_shl(bits).filter(|_| bits < 32)?;
+    Some((if is_signed { -most } else { 0 }, most - 1))
 }

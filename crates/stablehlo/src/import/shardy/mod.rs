@@ -46,11 +46,12 @@ pub(super) fn export(program: &Program) -> Import<Program> {
 pub(crate) fn along_no_axes<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const AXES: [&str; 4] =
         ["gathering_axes", "reduce_scatter_axes", "reduction_axes", "slicing_axes"];
-    let names_axis = |name: &&str| match operation.attribute(name) {
-        Some(Attribute::Opaque { text, .. }) => text.contains('"'),
+    let mut axes = AXES.iter().filter_map(|name| operation.attribute(name));
+    let are_none = |axes: &Attribute| match axes {
+        Attribute::Opaque { text, .. } => !text.contains('"'),
         _ => false,
     };
-    if AXES.iter().any(names_axis) {
+    if !axes.next().is_some_and(are_none) {
         let why = "exchanges values between devices, which XLA does not convert; give XLA the program \
                    before Shardy partitions it";
         return Err(ImportError::unsupported(operation, why));
