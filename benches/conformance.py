@@ -6,8 +6,8 @@
 Takes every `.mlir` file in the folders, for example checkouts of StableHLO, mlir-hlo or Shardy with their tests, and
 splits them into functions, each a program by itself with the functions that it names. jaxlib converts each to HLO, as
 `tilewright convert` does. A row for each folder has the functions that jaxlib converts, how many of these are refused
-here, since they are no valid HLO (which jaxlib does not check) or for another reason, and how many are the same HLO
-up to names after the cleanup. With `--values`, the others are run: they compute the same by `tilewright check`, differ,
+here, as jaxlib's HLO of them is by `tilewright verify` (invalid) or for another reason (refused), and how many are the
+same HLO up to names after the cleanup. With `--values`, the others are run: they compute the same by `tilewright check`, differ,
 or cannot be compared, since they are not run or have results of other types. `--list` prints the refused ones with
 the reason, and those that differ.
 """
@@ -118,7 +118,7 @@ def compared(program: Path, values: bool) -> tuple[str, str]:
     made = run("convert", program, "-o", ours)
     if made.returncode:
         # jaxlib checks less than XLA's verifier.
-        invalid = "the program is no valid HLO" in made.stderr and run("verify", theirs).returncode
+        invalid = run("verify", theirs).returncode
         return "invalid" if invalid else "refused", made.stderr.split("\n")[0]
     # jaxlib simplifies while it converts.
     clean = [path.with_suffix(".clean.hlo") for path in (ours, theirs)]

@@ -8,6 +8,7 @@ pub mod bytecode;
 mod dialect;
 pub mod export;
 pub mod import;
+mod limits;
 pub mod mlir;
 pub mod print;
 pub mod text;

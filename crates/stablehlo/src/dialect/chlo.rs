@@ -4,11 +4,9 @@ use tilewright_ir::Opcode;
 
 use super::Kind::{Any, Bool, Dims, Word};
 use super::Part::{Attribute, Dictionary, Maybe, Operand, Own as Parts, Text, Types};
-use super::attribute::kind;
 use super::form::{ARROW, COLON, COMMA, EQUAL};
 use super::initial::Initial;
-use super::mhlo::SCAN;
-use super::stablehlo::PRECISION;
+use super::mhlo::{RAGGED_DOT, SCAN};
 use super::{Attr, Kind, Op, Own, Part, Types as Rule};
 use crate::import::{Function, convert, functions};
 use crate::mlir::Sign;
@@ -99,7 +97,7 @@ pub(super) const OPS: &[Op] = &[
     binary("chlo.next_after").computes(functions::NEXT_AFTER),
     binary("chlo.polygamma").computes(functions::POLYGAMMA),
     op("chlo.ragged_dot").by(convert::ragged_dot).composite()
-        .with(&[PRECISION, Attr::new("ragged_dot_dimension_numbers", kind::RAGGED_DOT)]),
+        .with(RAGGED_DOT),
     op("chlo.scan").form(&[Parts(Own::Scan)]).by(convert::scan).with(SCAN).calls(&["to_apply"])
         .composite(),
     function("chlo.sinh", functions::SINH).is(Opcode::Sinh).composite(),

@@ -34,6 +34,10 @@ pub(super) const LARGEST: &[Part] = &[
     ARROW,
 ];
 
+/// The attributes of a product of rows in groups.
+pub(super) const RAGGED_DOT: &[Attr] =
+    &[PRECISION, Attr::new("ragged_dot_dimension_numbers", kind::RAGGED_DOT)];
+
 /// The attributes of a scan.
 pub(super) const SCAN: &[Attr] = &[
     Attr::new("dimension", OneDim).hlo("dimensions"),
@@ -69,7 +73,7 @@ pub(super) const OPS: &[Op] = &[
         .calls(&["calls"]),
     Op::new("mhlo.log2").with(&[Attr::new("result_accuracy", Kind::Accuracy)]),
     Op::new("mhlo.ragged_dot").by(convert::ragged_dot)
-        .with(&[PRECISION, Attr::new("ragged_dot_dimension_numbers", kind::RAGGED_DOT)]),
+        .with(RAGGED_DOT),
     Op::new("mhlo.scan").form(&[Parts(Own::Scan)]).by(convert::scan).with(SCAN).calls(&["to_apply"]),
     unary("mhlo.sinh", Opcode::Sinh),
     Op::new("mhlo.stochastic_convert").is(Opcode::StochasticConvert),

@@ -10,6 +10,7 @@ use super::error::{Export, ExportError, ExportErrorKind};
 use super::value::Yield;
 use super::{Exporter, arguments, control, forms, locations, operation, special, types};
 use crate::dialect;
+use crate::limits::MAX_DEPTH;
 use crate::mlir::{Attributes, Block, Location, Operation, Region, Type, Value};
 
 /// A block under way.
@@ -32,11 +33,11 @@ impl<'m> Exporter<'m> {
         parameters: Vec<Yield>,
         terminator: &str,
     ) -> Export<Block> {
-        if self.depth >= super::MAX_DEPTH {
+        if self.depth >= MAX_DEPTH {
             return Err(ExportError {
                 kind: ExportErrorKind::TooDeep,
                 instruction: self.module.computation(computation).name().into(),
-                message: format!("calls are nested more than {} deep", super::MAX_DEPTH),
+                message: format!("calls are nested more than {MAX_DEPTH} deep"),
                 others: Vec::new(),
             });
         }

@@ -25,21 +25,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, InstId, Module};
 
+use crate::limits::{ALWAYS, REPEATED};
 use crate::mlir::{
     Attribute, Attributes, Block, Location, Operation, Program, Region, Span, Type, Value,
 };
 pub use error::{ExportError, ExportErrorKind};
 pub use loss::lost;
-
-/// The deepest nesting of calls and regions.
-const MAX_DEPTH: usize = 200;
-
-/// How often instructions may be converted in the mean, since an op repeats the computations that it shares with
-/// others: a computation that the next one applies twice, and so on, is converted 2^n times.
-const REPEATED: usize = 16;
-
-/// How many instructions may be converted in any case.
-const ALWAYS: usize = 1 << 16;
 
 /// Converts an HLO module to a StableHLO program, as XLA does.
 ///

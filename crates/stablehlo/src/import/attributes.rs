@@ -22,7 +22,11 @@ pub(super) fn find<'a>(operation: &'a Operation, name: &str) -> Option<&'a Attri
 
 /// Returns a parameter of an attribute, or of the attribute in one of its parameters.
 pub(super) fn parameter<'a>(attribute: &'a DialectAttribute, name: &str) -> Option<&'a Attribute> {
-    value_of(&attribute.parameters, name)
+    let nested = attribute.parameters.iter().find_map(|(_, inner)| match inner {
+        Attribute::Dialect(inner) => value_of(&inner.parameters, name),
+        _ => None,
+    });
+    value_of(&attribute.parameters, name).or(nested)
 }
 
 /// Returns the integers of a list; `None` if it is no list of integers.

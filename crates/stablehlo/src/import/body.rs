@@ -34,6 +34,8 @@ pub(crate) struct Body<'i, 'p> {
     pub(super) span: Span,
     /// What the elements of its quantised values are.
     pub(super) elements: Elements,
+    /// The integers of values that depend on constants alone; `None` of others.
+    pub(super) sizes: FxHashMap<InstId, Option<Vec<i64>>>,
 }
 
 /// How a computation returns its values.
@@ -47,8 +49,8 @@ pub(super) struct Returns<'r> {
 
 impl<'i, 'p> Body<'i, 'p> {
     pub(super) fn new(importer: &'i mut Importer<'p>, computation: CompId, span: Span) -> Self {
-        let (values, scope) = (FxHashMap::default(), Scope::default());
-        Self { importer, computation, values, scope, span, elements: Elements::default() }
+        let (values, sizes, scope) = (FxHashMap::default(), FxHashMap::default(), Scope::default());
+        Self { importer, computation, values, scope, span, elements: Elements::default(), sizes }
     }
 
     /// Converts the operations of a block and sets the root of the computation.

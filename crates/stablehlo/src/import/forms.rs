@@ -34,21 +34,29 @@ pub(super) fn read(program: &Program, op: &Op, operation: &Operation) -> Import<
     Ok(values)
 }
 
-/// Reads the parameters of a structure that are attributes of HLO. MLIR leaves some out.
+/// Reads the parameters of a structure that are attributes of HLO. MLIR leaves some out, and a composite lists the
+/// values of all.
 fn parameters(
     operation: &Operation,
     name: &str,
     structure: &Structure,
     values: &mut AttrValues,
 ) -> Import<()> {
-    for parameter in structure.parameters {
+    let listed = match operation.attribute(name) {
+        Some(Attribute::Array(listed)) => Some(listed),
+        _ => None,
+    };
+    for (at, parameter) in structure.parameters.iter().enumerate() {
         let Some(hlo) = parameter.hlo else { continue };
         let name = format!("{name}.{}", parameter.name);
         let value = match parameter.field {
             Field::Number | Field::NumberUnlessZero => {
                 AttrValue::Int(optional_int(operation, &name)?.unwrap_or(0))
             }
-            _ => AttrValue::Dims(dims(operation, &name)?),
+            _ => AttrValue::Dims(match listed {
+                Some(listed) => listed.get(at).and_then(integers).unwrap_or_default().into(),
+                None => dims(operation, &name)?,
+            }),
         };
         values.insert(hlo, value);
     }

@@ -35,6 +35,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use tilewright_ir::{CompId, Module, Verified, verify};
 
+use crate::limits::{ALWAYS, MAX_DEPTH, REPEATED};
 use crate::mlir::{Attribute, Operation, Program, Span, Value};
 pub(crate) use functions::Function;
 pub(crate) use rows::Convert;
@@ -66,16 +67,6 @@ pub(crate) mod convert {
     };
     pub(crate) use super::transfer::{recv, send};
 }
-
-/// The deepest nesting of calls and regions.
-const MAX_DEPTH: usize = 200;
-
-/// How often operations may be converted in the mean: each composite has a computation of its own, so that a
-/// function that the next one uses twice, and so on, is converted 2^n times.
-const REPEATED: usize = 16;
-
-/// How many operations may be converted in any case.
-const ALWAYS: usize = 1 << 16;
 
 /// How many scales of quantised types may be read: each operation reads those of its types.
 const SCALES: usize = 1 << 25;

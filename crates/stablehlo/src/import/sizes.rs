@@ -119,20 +119,26 @@ pub(super) fn unknown(operation: &Operation) -> ImportError {
 
 impl Body<'_, '_> {
     /// Returns the integers of a value that depends on constants alone.
-    fn known(&self, id: InstId) -> Option<Vec<i64>> {
-        let value = value(&self.importer.module, id)?;
-        let array = value.as_array().filter(|array| array.element_type().is_integer())?;
-        integers(array.data())
+    fn known(&mut self, id: InstId) -> Option<Vec<i64>> {
+        if let Some(known) = self.sizes.get(&id) {
+            return known.clone();
+        }
+        let value = value(&self.importer.module, id);
+        let array = value.as_ref().and_then(Literal::as_array);
+        let array = array.filter(|array| array.element_type().is_integer());
+        let known = array.and_then(|array| integers(array.data()));
+        self.sizes.insert(id, known.clone());
+        known
     }
 
     /// Returns the integers of an operand, which must depend on constants alone.
-    fn sizes(&self, operation: &Operation, operand: usize) -> Import<Vec<i64>> {
+    fn sizes(&mut self, operation: &Operation, operand: usize) -> Import<Vec<i64>> {
         let id = self.operand(operation, operand)?;
         self.known(id).ok_or_else(|| unknown(operation))
     }
 
     /// Returns the shape of the result, whose dims an operand has if the type does not.
-    fn sized(&self, operation: &Operation, operand: usize) -> Import<ArrayShape> {
+    fn sized(&mut self, operation: &Operation, operand: usize) -> Import<ArrayShape> {
         let shape = self.result_array(operation)?;
         if !shape.dims().contains(&UNBOUNDED) {
             return Ok(shape);
@@ -260,13 +266,14 @@ impl Body<'_, '_> {
     }
 
     /// Returns the sizes of a slice that ends so far after its beginning.
-    fn span(&self, start: InstId, limit: InstId) -> Option<Vec<i64>> {
+    fn span(&mut self, start: InstId, limit: InstId) -> Option<Vec<i64>> {
         let module = &self.importer.module;
-        match (module.opcode(limit), module.operands(limit)) {
-            (Opcode::Add, &[left, right]) if left == start => self.known(right),
-            (Opcode::Add, &[left, right]) if right == start => self.known(left),
-            _ => None,
-        }
+        let size = match (module.opcode(limit), module.operands(limit)) {
+            (Opcode::Add, &[left, right]) if left == start => right,
+            (Opcode::Add, &[left, right]) if right == start => left,
+            _ => return None,
+        };
+        self.known(size)
     }
 }
 

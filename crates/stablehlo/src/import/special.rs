@@ -16,7 +16,7 @@ use super::attributes::{dims, int, missing, optional_text};
 use super::body::Body;
 use super::error::{Import, ImportError};
 use super::{literal, shardings};
-use crate::mlir::{Attribute, Operation};
+use crate::mlir::Operation;
 
 /// Returns the order that `compare` has for numbers of a type unless it says otherwise.
 pub(super) fn default_order(ty: ElementType) -> CompareOrder {
@@ -433,62 +433,28 @@ pub(crate) fn domain<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> I
     body.bind(operation, id)
 }
 
-/// The dims of `ragged_dot`, in the order that composites list them, and whether they are those of the product.
-const RAGGED_DIMS: [(&str, bool); 6] = [
-    ("lhs_batching_dimensions", true),
-    ("rhs_batching_dimensions", true),
-    ("lhs_contracting_dimensions", true),
-    ("rhs_contracting_dimensions", true),
-    ("lhs_ragged_dimensions", false),
-    ("rhs_group_dimensions", false),
-];
-
-/// A product of rows in groups. MHLO has the dims of the product in an attribute within `ragged_dot_dimension_numbers`, CHLO
-/// beside the others, and a composite lists all.
+/// A product of rows in groups.
 pub(crate) fn ragged_dot<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     const NUMBERS: &str = "ragged_dot_dimension_numbers";
+    if operation.attribute(NUMBERS).is_none() {
+        return Err(missing(operation, NUMBERS));
+    }
     let mut op = body.op(Opcode::RaggedDot, operation)?;
     let mut operands = body.operands(operation)?;
-    let list = |list: Option<&Attribute>| -> Dims {
-        list.and_then(super::attributes::integers).unwrap_or_default().into_iter().collect()
-    };
-    let lists: [Dims; 6] = match operation.attribute(NUMBERS) {
-        Some(Attribute::Dialect(numbers)) => {
-            let of_product = match super::attributes::parameter(numbers, "dot_dimension_numbers") {
-                Some(Attribute::Dialect(product)) => product,
-                _ => numbers,
-            };
-            RAGGED_DIMS.map(|(name, is_of_product)| {
-                let of = if is_of_product { of_product } else { numbers };
-                list(super::attributes::parameter(of, name))
-            })
-        }
-        Some(Attribute::Array(lists)) => std::array::from_fn(|at| list(lists.get(at))),
-        _ => return Err(missing(operation, NUMBERS)),
-    };
-    if let Op::RaggedDot(attrs) = &mut op {
-        [
-            attrs.lhs_batch_dims,
-            attrs.rhs_batch_dims,
-            attrs.lhs_contracting_dims,
-            attrs.rhs_contracting_dims,
-            attrs.lhs_ragged_dims,
-            attrs.rhs_group_dims,
-        ] = lists;
-        // CHLO's groups of a batch are products of the same matrices.
-        if operation.name.starts_with("chlo.")
-            && attrs.lhs_ragged_dims.iter().any(|dim| attrs.lhs_batch_dims.contains(dim))
-        {
-            operands.truncate(2);
-            op = Op::Dot(Box::new(DotAttrs {
-                lhs_batch_dims: std::mem::take(&mut attrs.lhs_batch_dims),
-                lhs_contracting_dims: std::mem::take(&mut attrs.lhs_contracting_dims),
-                rhs_batch_dims: std::mem::take(&mut attrs.rhs_batch_dims),
-                rhs_contracting_dims: std::mem::take(&mut attrs.rhs_contracting_dims),
-                operand_precision: std::mem::take(&mut attrs.operand_precision),
-                algorithm: None,
-            }));
-        }
+    // CHLO's groups of a batch are products of the same matrices.
+    if let Op::RaggedDot(attrs) = &mut op
+        && operation.name.starts_with("chlo.")
+        && attrs.lhs_ragged_dims.iter().any(|dim| attrs.lhs_batch_dims.contains(dim))
+    {
+        operands.truncate(2);
+        op = Op::Dot(Box::new(DotAttrs {
+            lhs_batch_dims: std::mem::take(&mut attrs.lhs_batch_dims),
+            lhs_contracting_dims: std::mem::take(&mut attrs.lhs_contracting_dims),
+            rhs_batch_dims: std::mem::take(&mut attrs.rhs_batch_dims),
+            rhs_contracting_dims: std::mem::take(&mut attrs.rhs_contracting_dims),
+            operand_precision: std::mem::take(&mut attrs.operand_precision),
+            algorithm: None,
+        }));
     }
     let shape = body.result_shape(operation)?;
     let id = body.emit(op, shape, &operands)?;

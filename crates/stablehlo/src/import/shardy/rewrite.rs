@@ -8,6 +8,7 @@ use super::super::error::{Import, ImportError};
 use super::meshes::{MeshNames, inner};
 use super::placement::{of_results, older};
 use super::{add_frontend, custom_call};
+use crate::limits::MAX_DEPTH;
 use crate::mlir::{
     Attribute, Attributes, Block, FunctionType, Operation, Region, Type, Value, value_of,
 };
@@ -107,7 +108,7 @@ impl<'n> Rewriter<'n> {
     fn block(&mut self, block: &mut Block, depth: usize) -> Import<()> {
         let mut out = Vec::with_capacity(block.operations.len());
         for mut operation in std::mem::take(&mut block.operations) {
-            if depth > super::super::MAX_DEPTH {
+            if depth > MAX_DEPTH {
                 return Err(ImportError::unsupported(&operation, "is nested too deeply"));
             }
             for inner in operation.regions.iter_mut().flat_map(|region| &mut region.blocks) {
