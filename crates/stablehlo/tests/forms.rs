@@ -128,6 +128,50 @@ fn ops_within_custom_calls_keep_their_shardings() {
     assert_has(&text, &["topk(%Arg_0), k=2, largest=false, sharding={{devices=[2,1]<=[2]}, "]);
 }
 
+/// Collectives are started, and read as they were; a computation is called where it starts, and a copy is its operand.
+#[test]
+fn asynchronous_ops_are_written() {
+    let text = written(
+        "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+         scatter { x = f32[8] parameter(0) ROOT r = f32[4] reduce-scatter(x), replica_groups={{0,1}}, channel_id=3,
+           use_global_device_ids=true, dimensions={0}, to_apply=sum }
+         negated { x = f32[4] parameter(0) ROOT r = f32[4] negate(x) }
+         ENTRY e { x = f32[4] parameter(0)
+           s = (f32[4], f32[8]) all-gather-start(x), replica_groups={{0,1}}, dimensions={0}, channel_id=1, use_global_device_ids=true
+           d = f32[8] all-gather-done(s)
+           p = (f32[4], f32[4]) collective-permute-start(x), source_target_pairs={{0,1}}, channel_id=2
+           q = f32[4] collective-permute-done(p)
+           r = f32[8] all-reduce-start(d), replica_groups={{0,1}}, channel_id=4, use_global_device_ids=true, to_apply=sum
+           t = f32[8] all-reduce-done(r)
+           u = ((f32[8]), f32[4], s32[]) async-start(t), calls=scatter
+           v = ((f32[8]), f32[4], s32[]) async-update(u)
+           w = f32[4] async-done(v)
+           y = ((f32[4]), f32[4], s32[]) async-start(w), calls=negated
+           z = f32[4] async-done(y)
+           c = (f32[4], f32[4], u32[]) copy-start(z)
+           o = f32[4] copy-done(c)
+           ROOT result = (f32[4], f32[4]) tuple(o, q) }",
+    );
+    assert_eq!(text.matches("stablehlo.async_start").count(), 4, "{text}");
+    assert_eq!(text.matches("stablehlo.async_done").count(), 4, "{text}");
+    assert_has(&text, &["call @negated("]);
+    let again = read(&text).unwrap();
+    let starts =
+        ["all-gather-start(", "collective-permute-start(", "all-reduce-start(", "async-start("];
+    assert_has(&again, &starts);
+    assert_has(
+        &again,
+        &["all-gather-done(", "collective-permute-done(", "all-reduce-done(", "async-done("],
+    );
+    let module = hlo(
+        "negated { x = f32[4] parameter(0) ROOT r = f32[4] negate(x) }
+         ENTRY e { x = f32[4] parameter(0) y = ((f32[4]), f32[4], s32[]) async-start(x), calls=negated
+         ROOT z = f32[4] async-done(y) }",
+    );
+    let lines = lost(&module);
+    assert!(lines.iter().any(|line| line.contains("called at their start: `y`")), "{lines:?}");
+}
+
 /// Collectives of Shardy move nothing only where they name no axes.
 #[test]
 fn collectives_along_axes_are_refused() {

@@ -195,7 +195,7 @@ impl<'m> Body<'_, 'm> {
         Ok(())
     }
 
-    fn regions(&mut self, row: &dialect::Op, op: &'m Op) -> Export<Vec<Region>> {
+    pub(super) fn regions(&mut self, row: &dialect::Op, op: &'m Op) -> Export<Vec<Region>> {
         if row.regions.is_empty() {
             return Ok(Vec::new());
         }
@@ -289,7 +289,7 @@ impl<'m> Body<'_, 'm> {
         self.operations.push(added);
     }
 
-    fn location(&self, id: InstId) -> Option<Arc<Location>> {
+    pub(super) fn location(&self, id: InstId) -> Option<Arc<Location>> {
         let module = self.exporter.module;
         locations::location(module, module.metadata(id)?)
     }

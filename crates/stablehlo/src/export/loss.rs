@@ -3,7 +3,7 @@
 use tilewright_ir::ops::control::CustomCallSchedule;
 use tilewright_ir::{InstId, Layout, Module, Op, Shape};
 
-use super::arguments;
+use super::{arguments, asynchronous};
 
 /// Lists what is left out of a module's StableHLO, and what not every reader takes: a line for each.
 /// StableHLO's values have no layouts, memory spaces or order of execution; those of the entry's arrays and of
@@ -28,6 +28,10 @@ const LOSSES: &[Loss] = &[
     Loss { what: "StableHLO cannot say memory spaces, which are left out", is_lost: memory_space },
     Loss { what: "StableHLO cannot say schedules, which are left out", is_lost: schedule },
     Loss { what: "StableHLO cannot say control-predecessors, which are left out", is_lost: order },
+    Loss {
+        what: "StableHLO starts only collectives, so that other computations are called at their start",
+        is_lost: asynchronous::is_called,
+    },
     Loss { what: "only MHLO has the op, so that compilers behind PJRT refuse it", is_lost: mhlo },
 ];
 

@@ -5,6 +5,7 @@
 //! yields its parts.
 
 mod arguments;
+mod asynchronous;
 mod attributes;
 mod bitcast;
 mod body;

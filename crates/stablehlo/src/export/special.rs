@@ -8,14 +8,25 @@ use super::body::{Body, Convert, Special};
 use super::error::Export;
 use super::forms::text;
 use super::value::Yield;
-use super::{bitcast, transfer, types};
+use super::{asynchronous, bitcast, transfer, types};
 use crate::mlir::{Attribute, Attributes, DenseArray, Type};
 
 const SPECIAL: &[Special] = &[
     (Opcode::Constant, constant),
     (Opcode::Parameter, parameter),
     (Opcode::AddDependency, add_dependency),
+    (Opcode::AllGatherDone, asynchronous::done),
+    (Opcode::AllGatherStart, asynchronous::collective),
+    (Opcode::AllReduceDone, asynchronous::done),
+    (Opcode::AllReduceStart, asynchronous::collective),
     (Opcode::AllToAll, all_to_all),
+    (Opcode::AsyncDone, asynchronous::done),
+    (Opcode::AsyncStart, asynchronous::async_start),
+    (Opcode::AsyncUpdate, asynchronous::same),
+    (Opcode::CollectivePermuteDone, asynchronous::done),
+    (Opcode::CollectivePermuteStart, asynchronous::collective),
+    (Opcode::CopyDone, asynchronous::done),
+    (Opcode::CopyStart, asynchronous::same),
     (Opcode::Domain, domain),
     (Opcode::DynamicReshape, dynamic_reshape),
     (Opcode::DynamicSlice, start_indices),
@@ -23,6 +34,7 @@ const SPECIAL: &[Special] = &[
     (Opcode::Infeed, infeed),
     (Opcode::Outfeed, outfeed),
     (Opcode::Map, map),
+    (Opcode::RaggedAllToAll, ragged_all_to_all),
     (Opcode::RaggedDot, ragged_dot),
     (Opcode::Recv, transfer::start),
     (Opcode::RecvDone, transfer::recv),
@@ -225,6 +237,25 @@ fn domain<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
         ("kind".into(), Attribute::word("mhlo", "kind", "sharding")),
     ];
     body.emit(id, "mhlo.domain", &operands, attributes, Vec::new())
+}
+
+/// StableHLO has a custom call for it, whose configuration has the groups and the channel.
+fn ragged_all_to_all<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
+    let Op::RaggedAllToAll(attrs) = op else { return Err(body.invalid("it is no exchange")) };
+    let groups = attrs.replica_groups.lists();
+    let groups = groups.ok_or_else(|| body.unsupported("its groups cannot be listed"))?;
+    let channel = attrs.channel_id.map(|id| ("channel_id".into(), Attribute::i64(id)));
+    let groups = ("replica_groups".into(), table(&groups));
+    let attributes = vec![
+        ("api_version".into(), Attribute::integer(4, 32)),
+        (
+            "backend_config".into(),
+            Attribute::Dictionary(channel.into_iter().chain([groups]).collect()),
+        ),
+        text("call_target_name", "ragged_all_to_all"),
+    ];
+    let operands = body.operand_values(id)?;
+    body.emit(id, "stablehlo.custom_call", &operands, attributes, Vec::new())
 }
 
 fn ragged_dot<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {

@@ -9,12 +9,13 @@ use crate::mlir::{
     Attribute, DenseArray, DenseElements, DialectAttribute, Elements, Operation, Type, value_of,
 };
 
-/// Returns an attribute; `a.b` is the parameter `b` of the attribute `a`.
+/// Returns an attribute; `a.b` is the parameter or entry `b` of the attribute `a`.
 pub(super) fn find<'a>(operation: &'a Operation, name: &str) -> Option<&'a Attribute> {
     match name.split_once('.') {
         None => operation.attribute(name),
         Some((outer, inner)) => match operation.attribute(outer)? {
             Attribute::Dialect(attribute) => parameter(attribute, inner),
+            Attribute::Dictionary(entries) => value_of(entries, inner),
             _ => None,
         },
     }

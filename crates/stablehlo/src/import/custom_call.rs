@@ -1,8 +1,8 @@
 //! `stablehlo.custom_call`.
 
-use tilewright_ir::ops::attr::Verbatim;
+use tilewright_ir::ops::attr::{AttrValue, AttrValues, Verbatim};
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, OutputAlias};
-use tilewright_ir::{Dims, Layout, Op, Shape};
+use tilewright_ir::{Dims, Layout, Op, Opcode, Shape};
 
 use super::approx_top_k;
 use super::attributes::{
@@ -10,14 +10,11 @@ use super::attributes::{
 };
 use super::body::{Body, fill_layouts};
 use super::error::{Import, ImportError};
-use super::literal;
+use super::{forms, literal};
 use crate::mlir::{Attribute, Operation};
 
 /// Targets whose result has the buffer of the operand.
 const ALIASING: &[&str] = &["Pin", "Unpin"];
-
-/// Targets that XLA's conversion replaces by ops, which is not known here.
-const EXPANDED: &[&str] = &["ragged_all_to_all"];
 
 /// Targets of Shardy whose results do not keep the attributes.
 const LOCAL: &[&str] = &[CustomCallAttrs::TO_SHARDS, CustomCallAttrs::TO_WHOLES];
@@ -29,9 +26,8 @@ pub(crate) fn custom_call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation)
     if target == "ApproxTopK" {
         return approx_top_k::approx_top_k(body, operation);
     }
-    if EXPANDED.contains(&target.as_str()) {
-        let why = format!("calls `{target}`, which XLA expands; expand it first");
-        return Err(ImportError::unsupported(operation, &why));
+    if target == "ragged_all_to_all" {
+        return ragged_all_to_all(body, operation);
     }
     let operands = body.operands(operation)?;
     let mut shape = body.result_shape(operation)?;
@@ -129,6 +125,22 @@ fn aliases(operation: &Operation) -> Import<Vec<OutputAlias>> {
     };
     let aliases = list.iter().map(alias).collect::<Option<_>>();
     aliases.ok_or_else(|| misfit(operation, "output_operand_aliases", "aliases of operands"))
+}
+
+/// The configuration of a `ragged_all_to_all` has its groups and its channel.
+fn ragged_all_to_all<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    const GROUPS: &str = "backend_config.replica_groups";
+    let program = body.importer.program;
+    let groups = forms::groups(program, operation, GROUPS)?;
+    let mut values = AttrValues::default();
+    values.insert("replica_groups", groups.ok_or_else(|| missing(operation, GROUPS))?);
+    if let Some(channel) = optional_int(operation, "backend_config.channel_id")? {
+        values.insert("channel_id", AttrValue::Int(channel));
+    }
+    let op = super::rows::with_values(Opcode::RaggedAllToAll, operation, &mut values)?;
+    let (operands, shape) = (body.operands(operation)?, body.result_shape(operation)?);
+    let id = body.emit(op, shape, &operands)?;
+    body.bind(operation, id)
 }
 
 /// Returns the configuration and the version. A dictionary that an older version cannot have is in

@@ -139,7 +139,11 @@ fn precisions(operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
 }
 
 /// Groups of different sizes are filled up with -1.
-fn groups(program: &Program, operation: &Operation, name: &str) -> Import<Option<AttrValue>> {
+pub(super) fn groups(
+    program: &Program,
+    operation: &Operation,
+    name: &str,
+) -> Import<Option<AttrValue>> {
     if let Some(Attribute::Dialect(axes)) = find(operation, name) {
         let groups = groups_of_mesh(program, axes);
         let groups =
