@@ -38,7 +38,6 @@ UNSAYABLE = {
     "ops/bitcast/tiles",
     "ops/scaled-dot/f4e2m1fn_f8e5m2_bf16",
     "ops/scaled-dot/f8e4m3fn_f8e4m3fn_f32",
-    "text/ok/async_aliasing",
 }
 MISSING = re.compile(r"constant\(\{\.\.\.\}\)|\bs1\[")
 # jaxlib refuses it, and some narrow numbers.
