@@ -37,7 +37,7 @@ fn older_forms_are_checked() {
         let op = r#"%r = "stablehlo.einsum"(%a, %a)"#;
         error(&format!("{op} {{einsum_config = \"{config}\"}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>")).1
     };
-    for config in ["ii,i->i", "i,j->i", "i->i", "i,i", "...,i->i"] {
+    for config in ["ii,i->i", "i,j->k", "i,j->ii", "i->i", "i,i"] {
         let message = einsum(config);
         assert!(
             message.contains("`einsum_config`") || message.contains("dot"),

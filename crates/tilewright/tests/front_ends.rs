@@ -10,8 +10,8 @@ use tilewright::{PassSelection, load, optimize};
 /// Programs of which jaxlib makes another graph than the cleanup does: it writes an `iota` of several
 /// dims as a broadcast, puts constants last, folds comparisons of integers with themselves, hands
 /// other values to loops, expands functions of complex numbers, names meshes, shards the steps of a
-/// broadcast, too, and computes quantised values by more steps.
-const OTHER_FORM: [&str; 22] = [
+/// broadcast, too, takes diagonals of integers by `or`, and computes quantised values by more steps.
+const OTHER_FORM: [&str; 23] = [
     "approx_best",
     "approx_top_k",
     "argmax_ints",
@@ -19,6 +19,7 @@ const OTHER_FORM: [&str; 22] = [
     "broadcast_with_sharding",
     "cholesky",
     "compare_orders",
+    "einsum_of_diagonals",
     "erf_inv_double",
     "erfc_double",
     "fixed_dyn_iota_s",

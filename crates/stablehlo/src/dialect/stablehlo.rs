@@ -341,7 +341,7 @@ pub(super) const OPS: &[Op] = &[
         .with(&[same("left_side", Bool), same("lower", Bool), same("transpose_a", Word("transpose")),
             same("unit_diagonal", Bool)]),
     op("stablehlo.tuple").form(&[Operands, Dictionary, COLON, Types(Rule::Tuple)]).is(Opcode::Tuple),
-    op("stablehlo.unary_einsum").with(&[attr("einsum_config", Kind::Text)])
+    op("stablehlo.unary_einsum").by(convert::unary_einsum).with(&[attr("einsum_config", Kind::Text)])
         .form(&[Operand, COMMA, Text("config"), EQUAL, Attribute("einsum_config"), Dictionary, COLON,
             FUNCTION]),
     op("stablehlo.uniform_dequantize").by(convert::dequantize).form(UNARY),

@@ -1,12 +1,18 @@
 //! `stablehlo.einsum` as a dot and a transpose, as XLA's builder makes them (`xla/hlo/builder/lib/matrix.cc`).
 
-use tilewright_ir::Opcode;
-use tilewright_ir::ops::shaping::TransposeAttrs;
-use tilewright_ir::{ArrayShape, Dims, Op, Shape};
+use smol_str::SmolStr;
+use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
+use tilewright_ir::ops::reduce::ReduceAttrs;
+use tilewright_ir::ops::shaping::{IotaAttrs, TransposeAttrs};
+use tilewright_ir::shape::UNBOUNDED;
+use tilewright_ir::{
+    ArrayLiteral, ArrayShape, Data, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
+};
 
 use super::attributes::{misfit, missing, optional_text};
 use super::body::Body;
-use super::error::Import;
+use super::error::{Import, ImportError};
+use super::literal;
 use crate::mlir::Operation;
 
 /// The dims of both operands and of the result, a letter each.
@@ -28,8 +34,8 @@ fn letters(text: &str, rank: usize) -> Vec<char> {
 }
 
 impl Config {
-    /// Reads `ij,jk->ik` or `...j,jk->...k` for operands and a result of these ranks; `None` unless each
-    /// letter of an operand is there once, and in the other operand or the result.
+    /// Reads `ij,jk->ik` or `...j,jk->...k` for operands and a result of these ranks; `None` unless each letter of
+    /// the result is there once, and in an operand.
     fn of(text: &str, [of_left, of_right, of_result]: [usize; 3]) -> Option<Self> {
         if !text.is_ascii() || of_left.max(of_right).max(of_result) > UNNAMED.count() {
             return None;
@@ -41,13 +47,12 @@ impl Config {
             result: letters(result.trim(), of_result),
         };
         let Self { operands: [left, right], result } = &config;
-        let all = [left, right, result];
-        let is_once = |list: &Vec<char>| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
-        let is_used = |letter: &char| all.iter().filter(|list| list.contains(letter)).count() > 1;
+        let all = [(left, of_left), (right, of_right), (result, of_result)];
         let is_letter = |c: &char| c.is_ascii_alphabetic() || UNNAMED.contains(c);
-        let is_plain = all.iter().all(|list| list.iter().all(is_letter));
-        let fits = is_plain && all.iter().all(|list| is_once(list) && list.iter().all(is_used));
-        fits.then_some(config)
+        let fits = all.iter().all(|(list, rank)| list.len() == *rank && list.iter().all(is_letter));
+        let is_once = (1..result.len()).all(|at| !result[..at].contains(&result[at]));
+        let is_there = result.iter().all(|letter| left.contains(letter) || right.contains(letter));
+        (fits && is_once && is_there).then_some(config)
     }
 
     /// Returns the dims of both operands that have the letters of the left one for which this holds.
@@ -69,16 +74,125 @@ fn place(letters: &[char], letter: char) -> Option<i64> {
 
 /// Converts `stablehlo.einsum`.
 pub(crate) fn einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    const CONFIG: &str = "einsum_config";
-    let text = optional_text(operation, CONFIG)?.ok_or_else(|| missing(operation, CONFIG))?;
-    let result = body.result_array(operation)?;
+    let text = config(operation)?;
     let operands = [body.operand(operation, 0)?, body.operand(operation, 1)?];
+    product(body, operation, &text, operands)
+}
+
+/// Converts `stablehlo.unary_einsum`: an einsum with the number 1.
+pub(crate) fn unary_einsum<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    let text = format!(",{}", config(operation)?);
+    let operand = body.operand(operation, 0)?;
+    let ty = body.array(operation, operand)?.element_type;
+    let one = literal::real(ty, 1.0).or_else(|| literal::whole(ty, 1));
+    let one =
+        one.ok_or_else(|| ImportError::unsupported(operation, "takes numbers that have no 1"))?;
+    let one = body.constant(Literal::Array(one), ArrayShape::scalar(ty))?;
+    product(body, operation, &text, [one, operand])
+}
+
+const CONFIG: &str = "einsum_config";
+
+fn config(operation: &Operation) -> Import<SmolStr> {
+    optional_text(operation, CONFIG)?.ok_or_else(|| missing(operation, CONFIG))
+}
+
+impl Body<'_, '_> {
+    /// Takes the diagonal of dims that have one letter, and sums those whose letters are not used otherwise.
+    /// Returns the letters of the other dims.
+    fn without_own(
+        &mut self,
+        id: InstId,
+        letters: &[char],
+        is_used: impl Fn(&char) -> bool,
+    ) -> Import<(InstId, Vec<char>)> {
+        let Some(shape) = self.importer.module.array_shape(id).map(ArrayShape::without_layout)
+        else {
+            return Err(self.invalid("an einsum takes arrays"));
+        };
+        let (mut kept, mut sizes, mut dimensions, mut mask) =
+            (Vec::new(), Dims::new(), Dims::new(), None);
+        for ((at, letter), &size) in (0i64..).zip(letters).zip(shape.dims()) {
+            match place(letters, *letter).filter(|&first| first < at) {
+                Some(first) => {
+                    let same = self.diagonal(&shape, first, at)?;
+                    mask = Some(match mask {
+                        Some(mask) => self.emit(
+                            Op::And,
+                            Shape::Array(shape.clone().with_element_type(ElementType::Pred)),
+                            &[mask, same],
+                        )?,
+                        None => same,
+                    });
+                    dimensions.push(at);
+                }
+                None if is_used(letter) => {
+                    kept.push(*letter);
+                    sizes.push(size);
+                }
+                None => dimensions.push(at),
+            }
+        }
+        if dimensions.is_empty() {
+            return Ok((id, kept));
+        }
+        let ty = shape.element_type;
+        let zero = ArrayLiteral::new(ty, [], Data::zeros(ty, 1));
+        let zero = Literal::Array(zero.map_err(|error| self.invalid(&error.to_string()))?);
+        let masked = match mask {
+            Some(mask) => {
+                let zeros = self.constant(zero.clone(), shape.clone())?;
+                self.emit(Op::Select, Shape::Array(shape), &[mask, id, zeros])?
+            }
+            None => id,
+        };
+        let init = self.constant(zero, ArrayShape::scalar(ty))?;
+        let reduce = ReduceAttrs { dimensions, to_apply: self.sum(ty)? };
+        let to = Shape::Array(ArrayShape::new(ty, sizes));
+        let sum = self.emit(Op::Reduce(Box::new(reduce)), to, &[masked, init])?;
+        Ok((sum, kept))
+    }
+
+    /// Where the indices of two dims are equal.
+    fn diagonal(&mut self, of: &ArrayShape, first: i64, second: i64) -> Import<InstId> {
+        let mut count = |dimension| {
+            let op = Op::Iota(Box::new(IotaAttrs { dimension }));
+            self.emit(op, Shape::Array(of.clone().with_element_type(ElementType::S32)), &[])
+        };
+        let counts = [count(first)?, count(second)?];
+        let attrs = CompareAttrs { direction: Direction::Eq, order: None };
+        let to = Shape::Array(of.clone().with_element_type(ElementType::Pred));
+        self.emit(Op::Compare(Box::new(attrs)), to, &counts)
+    }
+}
+
+/// Adds the instructions of a product of two operands.
+fn product<'p>(
+    body: &mut Body<'_, 'p>,
+    operation: &'p Operation,
+    text: &str,
+    operands: [InstId; 2],
+) -> Import<()> {
+    let result = body.result_array(operation)?;
     let [left, right] = [body.array(operation, operands[0])?, body.array(operation, operands[1])?];
-    let Some(config) = Config::of(&text, [left.rank(), right.rank(), result.rank()]) else {
+    let Some(config) = Config::of(text, [left.rank(), right.rank(), result.rank()]) else {
         let expected =
-            "a product of two operands, each dim of which is one of the other or of the result";
+            "letters for the dims of its operands, and once each of the result's, which they have";
         return Err(misfit(operation, CONFIG, expected));
     };
+    if [&left, &right].iter().any(|of| of.dims().contains(&UNBOUNDED)) {
+        return Err(super::sizes::unknown(operation));
+    }
+    let Config { operands: [of_left, of_right], result: of_result } = config;
+    let [left, right] = operands;
+    let is_used =
+        |other: &[char], letter: &char| of_result.contains(letter) || other.contains(letter);
+    let (left, kept_left) =
+        body.without_own(left, &of_left, |letter| is_used(&of_right, letter))?;
+    let (right, kept_right) =
+        body.without_own(right, &of_right, |letter| is_used(&of_left, letter))?;
+    let config = Config { operands: [kept_left, kept_right], result: of_result };
+    let operands = [left, right];
     let mut op = body.op(Opcode::Dot, operation)?;
     if let Op::Dot(attrs) = &mut op {
         let of_result = |letter: &char| config.result.contains(letter);

@@ -50,7 +50,7 @@ pub(crate) mod convert {
     pub(crate) use super::calls::{call, composite};
     pub(crate) use super::control::{case, if_else, while_loop};
     pub(crate) use super::custom_call::custom_call;
-    pub(crate) use super::einsum::einsum;
+    pub(crate) use super::einsum::{einsum, unary_einsum};
     pub(crate) use super::functions::broadcast::{
         broadcast, constant_like, cross_replica_sum, elementwise, index_select,
     };

@@ -99,7 +99,7 @@ pub(crate) fn cross_replica_sum<'p>(
 
 impl Body<'_, '_> {
     /// Adds a computation that adds two scalars.
-    fn sum(&mut self, ty: ElementType) -> Import<CompId> {
+    pub(in crate::import) fn sum(&mut self, ty: ElementType) -> Import<CompId> {
         let (caller, span, shape) = (self.computation, self.span, Shape::scalar(ty));
         let computation = self.importer.begin("sum", Some(caller), span)?;
         let mut body = Body::new(self.importer, computation, span);
