@@ -30,6 +30,25 @@ fn ops_that_hlo_does_not_have_are_named() {
     assert!(of("chlo.other").ends_with("(`stablehlo-opt --chlo-legalize-to-stablehlo`)"));
 }
 
+/// What an op needs is named: the kind of a configuration is that of the interface, as jaxlib has it.
+#[test]
+fn what_an_op_needs_is_named() {
+    let call = |version: i32, config: &str| {
+        error(&format!(
+            "%r = stablehlo.custom_call @f(%a) {{api_version = {version} : i32, backend_config = {config}}} \
+             : (tensor<4xf32>) -> tensor<4xf32>"
+        ))
+        .1
+    };
+    assert_eq!(call(4, "\"a\""), "`stablehlo.custom_call` takes a dictionary as `backend_config`");
+    assert_eq!(
+        call(2, "{a = 1 : i32}"),
+        "`stablehlo.custom_call` takes a string as `backend_config`"
+    );
+    let concatenate = r#"%r = "stablehlo.concatenate"(%a) : (tensor<4xf32>) -> tensor<4xf32>"#;
+    assert_eq!(error(concatenate).1, "`stablehlo.concatenate` lacks its attribute `dimension`");
+}
+
 /// Each condition of the products that `einsum` writes, and each part of what a transfer or a sharding needs.
 #[test]
 fn older_forms_are_checked() {

@@ -172,21 +172,6 @@ fn asynchronous_ops_are_written() {
     assert!(lines.iter().any(|line| line.contains("called at their start: `y`")), "{lines:?}");
 }
 
-/// An einsum of one operand is a product with 1: here the trace's diagonal, and a sum with a transpose.
-#[test]
-fn unary_einsums_are_products_with_one() {
-    let of = |config: &str, result: &str| {
-        read(&format!(
-            r#"func.func @main(%x: tensor<2x2xf32>) -> tensor<{result}xf32> {{
-              %0 = "stablehlo.unary_einsum"(%x) {{einsum_config = "{config}"}} : (tensor<2x2xf32>) -> tensor<{result}xf32>
-              return %0 : tensor<{result}xf32> }}"#
-        ))
-        .unwrap()
-    };
-    assert_has(&of("ii->i", "2"), &["select(", "reduce(", "constant(1)", "dot("]);
-    assert_has(&of("ij->ji", "2x2"), &["dot(", "dimensions={1,0}"]);
-}
-
 /// Collectives of Shardy move nothing only where they name no axes.
 #[test]
 fn collectives_along_axes_are_refused() {

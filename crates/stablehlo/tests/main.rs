@@ -12,6 +12,7 @@ mod bytecode;
 mod bytecode_errors;
 mod conversion;
 mod conversion_errors;
+mod einsum;
 mod extensions;
 mod forms;
 mod quantized;

@@ -183,6 +183,13 @@ fn scales_of_batches_and_other_floats() {
         constant("q", half, "2xi8", "[3, -1]")
     );
     assert_stores(&dequantized, "2xbf16", "2xbf16", "[1.0, -1.0]");
+    // A third of 2^31 - 1 has more digits than a float of 32 bits.
+    let double = "1x!quant.uniform<i32:f64, 3.0>";
+    let dequantized = format!(
+        "{}\n%r = stablehlo.uniform_dequantize %q : (tensor<{double}>) -> tensor<1xf64>",
+        constant("q", double, "1xi32", "[715827883]")
+    );
+    assert_stores(&dequantized, "1xf64", "1xf64", "[2147483649.0]");
     let (rows, columns) =
         ("2x2x!quant.uniform<i8:f32:0, {0.5, 0.25}>", "2x2x!quant.uniform<i8:f32:1, {1.0, 0.125}>");
     let requantized = format!(

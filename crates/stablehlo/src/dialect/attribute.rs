@@ -281,14 +281,14 @@ const CONVOLUTION: Structure = Structure {
     codes: (Some(4), None),
 };
 
+const LHS_BATCH: Parameter = list("lhs_batching_dimensions", "lhs_batch_dims");
+const RHS_BATCH: Parameter = list("rhs_batching_dimensions", "rhs_batch_dims");
+const LHS_CONTRACTING: Parameter = list("lhs_contracting_dimensions", "lhs_contracting_dims");
+const RHS_CONTRACTING: Parameter = list("rhs_contracting_dimensions", "rhs_contracting_dims");
+
 const DOT: Structure = Structure {
     name: "dot",
-    parameters: &[
-        list("lhs_batching_dimensions", "lhs_batch_dims"),
-        list("rhs_batching_dimensions", "rhs_batch_dims"),
-        list("lhs_contracting_dimensions", "lhs_contracting_dims"),
-        list("rhs_contracting_dimensions", "rhs_contracting_dims"),
-    ],
+    parameters: &[LHS_BATCH, RHS_BATCH, LHS_CONTRACTING, RHS_CONTRACTING],
     codes: (Some(5), None),
 };
 
@@ -335,10 +335,10 @@ const SCATTER: Structure = Structure {
 const RAGGED_DOT: Structure = Structure {
     name: "ragged_dot",
     parameters: &[
-        list("lhs_batching_dimensions", "lhs_batch_dims"),
-        list("rhs_batching_dimensions", "rhs_batch_dims"),
-        list("lhs_contracting_dimensions", "lhs_contracting_dims"),
-        list("rhs_contracting_dimensions", "rhs_contracting_dims"),
+        LHS_BATCH,
+        RHS_BATCH,
+        LHS_CONTRACTING,
+        RHS_CONTRACTING,
         list("lhs_ragged_dimensions", "lhs_ragged_dims"),
         list("rhs_group_dimensions", "rhs_group_dims"),
     ],

@@ -73,7 +73,7 @@ pub(crate) struct Op {
 /// The attributes among the properties of an operation, in the order of their encoding.
 pub(crate) type Layout = Vec<(&'static str, bool)>;
 
-/// What older versions of an op in VHLO lack.
+/// A part of an op that its older versions in VHLO lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Newer {
     /// More operands than one.

@@ -105,7 +105,7 @@ fn start(body: &mut Body<'_, '_>, id: InstId, results: &[Value], region: Region)
     Ok(())
 }
 
-/// What is started: of a copy its operand, and of an update what it continues.
+/// `copy-start` yields its operand, and `async-update` the value of the start that it continues.
 pub(super) fn same<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export<()> {
     let &[operand] = body.exporter.module.operands(id) else {
         return Err(body.unsupported("it takes operands after its start"));
@@ -115,7 +115,7 @@ pub(super) fn same<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Export
     Ok(())
 }
 
-/// The end of a start.
+/// A `..-done` awaits the future of its start; the value of a call or a copy is there already.
 pub(super) fn done<'m>(body: &mut Body<'_, 'm>, id: InstId, op: &'m Op) -> Export<()> {
     match body.yielded(body.operand(id, 0)?)? {
         Yield::One(value) if matches!(body.exporter.type_of(value), Some(Type::Future(_))) => {

@@ -122,7 +122,7 @@ impl Exporter<'_> {
 
     /// Returns the name of the function of a computation, which is added later.
     pub(super) fn name_of(&mut self, computation: CompId) -> SmolStr {
-        if let Some((_, name)) = self.called.iter().find(|(known, _)| *known == computation) {
+        if let Some(name) = self.function_names.get(&computation) {
             return name.clone();
         }
         let stem = self.module.computation(computation).name();
@@ -132,7 +132,13 @@ impl Exporter<'_> {
             number += 1;
             name = format!("{stem}_{number}").into();
         }
-        self.called.push((computation, name.clone()));
+        self.add_function(computation, name.clone());
         name
+    }
+
+    /// Notes that a computation becomes a function.
+    pub(super) fn add_function(&mut self, computation: CompId, name: SmolStr) {
+        self.called.push(computation);
+        self.function_names.insert(computation, name);
     }
 }

@@ -45,11 +45,11 @@ pub fn export(module: &Module) -> Result<Program, ExportError> {
         message: "the module has no entry computation".into(),
         others: Vec::new(),
     })?;
-    exporter.called.push((entry, "main".into()));
+    exporter.add_function(entry, "main".into());
     // Callers stand before the functions that they call.
     let mut next = 0;
-    while let Some(&(computation, ref name)) = exporter.called.get(next) {
-        let name = name.clone();
+    while let Some(&computation) = exporter.called.get(next) {
+        let name = exporter.name_of(computation);
         match exporter.function(computation, &name) {
             Err(error) if error.kind == ExportErrorKind::Unsupported => {
                 exporter.depth = 0;
@@ -73,8 +73,10 @@ struct Exporter<'m> {
     values: Vec<Type>,
     argument_locations: FxHashMap<Value, Arc<Location>>,
     functions: Vec<Operation>,
-    /// Computations that are functions, with their names.
-    called: Vec<(CompId, SmolStr)>,
+    /// Computations that are functions.
+    called: Vec<CompId>,
+    /// Their names.
+    function_names: FxHashMap<CompId, SmolStr>,
     names: FxHashSet<SmolStr>,
     /// The instructions that StableHLO cannot say.
     refused: Vec<ExportError>,
@@ -93,6 +95,7 @@ impl<'m> Exporter<'m> {
             argument_locations: FxHashMap::default(),
             functions: Vec::new(),
             called: Vec::new(),
+            function_names: FxHashMap::default(),
             names: std::iter::once(SmolStr::new_static("main")).collect(),
             refused: Vec::new(),
             named: FxHashSet::default(),

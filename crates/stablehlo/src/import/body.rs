@@ -32,7 +32,7 @@ pub(crate) struct Body<'i, 'p> {
     pub(super) scope: Scope,
     /// The operation that is being converted.
     pub(super) span: Span,
-    /// What the elements of its quantised values are.
+    /// How that operation takes elements of quantised types.
     pub(super) elements: Elements,
     /// The integers of values that depend on constants alone; `None` of others.
     pub(super) sizes: FxHashMap<InstId, Option<Vec<i64>>>,

@@ -155,21 +155,27 @@ fn config_and_version(operation: &Operation) -> Import<(Option<Verbatim>, ApiVer
             let config = Verbatim(crate::print::attribute(config).into_boxed_str());
             Ok((Some(config), ApiVersion::TypedFfi))
         }
-        _ => Ok((backend_config(operation, version), version)),
+        _ => Ok((backend_config(operation, version)?, version)),
     }
 }
 
 /// Returns the configuration as text. That of the typed interface is a dictionary.
-fn backend_config(operation: &Operation, version: ApiVersion) -> Option<Verbatim> {
-    let config = operation.attribute("backend_config")?;
-    let written = match config {
-        Attribute::Dictionary(_) if version == ApiVersion::TypedFfi => {
-            return Some(Verbatim(crate::print::attribute(config).into_boxed_str()));
+fn backend_config(operation: &Operation, version: ApiVersion) -> Import<Option<Verbatim>> {
+    let is_typed = version == ApiVersion::TypedFfi;
+    Ok(match operation.attribute("backend_config") {
+        None => None,
+        Some(Attribute::String(bytes)) if bytes.is_empty() => None,
+        Some(Attribute::String(bytes)) if !is_typed => {
+            Some(tilewright_ir::backend_config::to_text(bytes))
         }
-        Attribute::String(bytes) if version != ApiVersion::TypedFfi => bytes,
-        _ => return None,
-    };
-    (!written.is_empty()).then(|| tilewright_ir::backend_config::to_text(written))
+        Some(config @ Attribute::Dictionary(_)) if is_typed => {
+            Some(Verbatim(crate::print::attribute(config).into_boxed_str()))
+        }
+        Some(_) => {
+            let expected = if is_typed { "a dictionary" } else { "a string" };
+            return Err(misfit(operation, "backend_config", expected));
+        }
+    })
 }
 
 fn set_layouts(operation: &Operation, name: &str, shapes: &mut [Shape]) -> Import<()> {

@@ -98,37 +98,30 @@ fn config(operation: &Operation) -> Import<SmolStr> {
 }
 
 impl Body<'_, '_> {
-    /// Takes the diagonal of dims that have one letter, and sums those whose letters are not used otherwise.
-    /// Returns the letters of the other dims.
+    /// Takes the diagonal of dims that share a letter, and sums dims whose letters are not used otherwise. Returns the
+    /// letters of the dims that are left.
     fn without_own(
         &mut self,
+        operation: &Operation,
         id: InstId,
         letters: &[char],
         is_used: impl Fn(&char) -> bool,
     ) -> Import<(InstId, Vec<char>)> {
-        let Some(shape) = self.importer.module.array_shape(id).map(ArrayShape::without_layout)
-        else {
-            return Err(self.invalid("an einsum takes arrays"));
-        };
-        let (mut kept, mut sizes, mut dimensions, mut mask) =
-            (Vec::new(), Dims::new(), Dims::new(), None);
-        for ((at, letter), &size) in (0i64..).zip(letters).zip(shape.dims()) {
+        let shape = self.array(operation, id)?.without_layout();
+        let (mut kept, mut sizes, mut dynamic) = (Vec::new(), Dims::new(), Vec::new());
+        let (mut dimensions, mut diagonals) = (Dims::new(), Vec::new());
+        for ((at, letter), (dim, &size)) in
+            (0i64..).zip(letters).zip(shape.dims().iter().enumerate())
+        {
             match place(letters, *letter).filter(|&first| first < at) {
                 Some(first) => {
-                    let same = self.diagonal(&shape, first, at)?;
-                    mask = Some(match mask {
-                        Some(mask) => self.emit(
-                            Op::And,
-                            Shape::Array(shape.clone().with_element_type(ElementType::Pred)),
-                            &[mask, same],
-                        )?,
-                        None => same,
-                    });
+                    diagonals.push((first, at));
                     dimensions.push(at);
                 }
                 None if is_used(letter) => {
                     kept.push(*letter);
                     sizes.push(size);
+                    dynamic.push(shape.dim_is_dynamic(dim));
                 }
                 None => dimensions.push(at),
             }
@@ -136,19 +129,21 @@ impl Body<'_, '_> {
         if dimensions.is_empty() {
             return Ok((id, kept));
         }
+        if !diagonals.is_empty() && shape.dims().contains(&UNBOUNDED) {
+            return Err(super::sizes::unknown(operation));
+        }
         let ty = shape.element_type;
         let zero = ArrayLiteral::new(ty, [], Data::zeros(ty, 1));
         let zero = Literal::Array(zero.map_err(|error| self.invalid(&error.to_string()))?);
-        let masked = match mask {
-            Some(mask) => {
-                let zeros = self.constant(zero.clone(), shape.clone())?;
-                self.emit(Op::Select, Shape::Array(shape), &[mask, id, zeros])?
-            }
-            None => id,
-        };
+        let mut masked = id;
+        for (first, second) in diagonals {
+            let mask = self.diagonal(&shape, first, second)?;
+            let zeros = self.constant(zero.clone(), shape.clone())?;
+            masked = self.emit(Op::Select, Shape::Array(shape.clone()), &[mask, masked, zeros])?;
+        }
         let init = self.constant(zero, ArrayShape::scalar(ty))?;
         let reduce = ReduceAttrs { dimensions, to_apply: self.sum(ty)? };
-        let to = Shape::Array(ArrayShape::new(ty, sizes));
+        let to = Shape::Array(ArrayShape::new(ty, sizes).with_dynamic(&dynamic));
         let sum = self.emit(Op::Reduce(Box::new(reduce)), to, &[masked, init])?;
         Ok((sum, kept))
     }
@@ -180,17 +175,14 @@ fn product<'p>(
             "letters for the dims of its operands, and once each of the result's, which they have";
         return Err(misfit(operation, CONFIG, expected));
     };
-    if [&left, &right].iter().any(|of| of.dims().contains(&UNBOUNDED)) {
-        return Err(super::sizes::unknown(operation));
-    }
     let Config { operands: [of_left, of_right], result: of_result } = config;
     let [left, right] = operands;
     let is_used =
         |other: &[char], letter: &char| of_result.contains(letter) || other.contains(letter);
     let (left, kept_left) =
-        body.without_own(left, &of_left, |letter| is_used(&of_right, letter))?;
+        body.without_own(operation, left, &of_left, |letter| is_used(&of_right, letter))?;
     let (right, kept_right) =
-        body.without_own(right, &of_right, |letter| is_used(&of_left, letter))?;
+        body.without_own(operation, right, &of_right, |letter| is_used(&of_left, letter))?;
     let config = Config { operands: [kept_left, kept_right], result: of_result };
     let operands = [left, right];
     let mut op = body.op(Opcode::Dot, operation)?;

@@ -73,6 +73,9 @@ fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option
         },
         Kind::OneDim => {
             let dim = optional_int(operation, name)?;
+            if dim.is_none() && attr.need == Need::Required {
+                return Err(missing(operation, name));
+            }
             // The dimension of a sort is the last one unless it is given.
             Some(AttrValue::Dims([dim.unwrap_or(-1)].into_iter().collect()))
         }

@@ -48,6 +48,7 @@ pub(super) fn list(ty: ElementType, numbers: &[f64]) -> Option<ArrayLiteral> {
     #[allow(clippy::cast_possible_truncation, reason = "they are integers")]
     let data = match Data::zeros(ty, 0) {
         Data::F32(_) => Data::F32(numbers.iter().map(|&number| number as f32).collect()),
+        Data::F64(_) => Data::F64(numbers.to_vec()),
         Data::S32(_) => Data::S32(numbers.iter().map(|&number| number as i32).collect()),
         _ => return None,
     };

@@ -292,8 +292,11 @@ pub(crate) fn real_dynamic_slice<'p>(
         let op = Op::Slice(Box::new(SliceAttrs { slice: dims.map(dim).collect() }));
         body.emit(op, Shape::Array(shape), &[from])?
     } else {
-        let sizes = body.span(start, limit).filter(|_| strides.iter().all(|&stride| stride == 1));
-        let sizes = sizes.ok_or_else(|| unknown(operation))?;
+        let sizes = body.span(start, limit).ok_or_else(|| unknown(operation))?;
+        if strides.iter().any(|&stride| stride != 1) {
+            let why = "takes steps of other sizes than 1 from a place that only a run tells";
+            return Err(ImportError::unsupported(operation, why));
+        }
         let mut operands = vec![from];
         operands.extend(body.scalars(operation, start, sizes.len())?);
         let dynamic_slice_sizes: Dims = sizes.into_iter().collect();

@@ -38,7 +38,7 @@ enum Number {
 
 struct Formula<'b, 'i, 'p> {
     body: RefCell<&'b mut Body<'i, 'p>>,
-    /// What stands for an instruction that could not be added.
+    /// An operand of the formula, which stands for each instruction that could not be added.
     instead: InstId,
     failed: Cell<Option<ImportError>>,
 }

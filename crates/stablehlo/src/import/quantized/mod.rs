@@ -1,9 +1,8 @@
 //! Quantised values, which HLO does not have, as the integers that are stored, `real = (stored - zero) scale`
 //! (StableHLO's specification, "Quantized types").
 //!
-//! Ops that move elements move the stored ones. Those that compute are given what they stand for, and their results
-//! are stored again; sums of one type, and products of matrices and convolutions, are computed of integers, as
-//! `stablehlo-legalize-quant-to-math` does.
+//! Ops that move elements move the stored ones. Other ops compute with the floats that these stand for, and their results
+//! are stored again; sums of one type, products of matrices and convolutions compute with integers.
 
 mod types;
 
@@ -16,7 +15,7 @@ use crate::dialect;
 use crate::mlir::{Operation, Value};
 pub(super) use types::Quantized;
 
-/// What the elements of quantised values are while an operation is converted.
+/// How an operation takes elements of quantised types.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Elements {
     /// The integers that are stored.
@@ -241,7 +240,7 @@ impl<'p> Body<'_, 'p> {
     fn dequantize(&mut self, id: InstId, from: &Quantized) -> Import<InstId> {
         self.formula(&[id], |values| {
             let [stored] = values else { return None };
-            let floats = centered(*stored, from).convert(ElementType::F32);
+            let floats = centered(*stored, from).convert(from.computed());
             let floats = floats * floats.along(from.dim, &from.scales);
             Some(as_type(floats, from.expressed))
         })
@@ -251,7 +250,7 @@ impl<'p> Body<'_, 'p> {
     fn quantize(&mut self, id: InstId, to: &Quantized) -> Import<InstId> {
         self.formula(&[id], |values| {
             let [floats] = values else { return None };
-            let floats = as_type(*floats, ElementType::F32);
+            let floats = as_type(*floats, to.computed());
             let scaled = floats / floats.along(to.dim, &to.scales);
             Some(stored(scaled + scaled.along(to.dim, &reals(&to.zeros)), to))
         })

@@ -97,6 +97,14 @@ impl Quantized {
         self.storage
     }
 
+    /// The type of floats in which a value is computed from its stored integer.
+    pub(super) fn computed(&self) -> ElementType {
+        match self.expressed {
+            ElementType::F64 => ElementType::F64,
+            _ => ElementType::F32,
+        }
+    }
+
     /// Whether all integers of the storage may be stored.
     pub(super) fn is_whole_range(&self) -> bool {
         limits(self.storage) == Some(self.range)
