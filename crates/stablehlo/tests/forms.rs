@@ -172,6 +172,21 @@ fn asynchronous_ops_are_written() {
     assert!(lines.iter().any(|line| line.contains("called at their start: `y`")), "{lines:?}");
 }
 
+/// A loop over a tuple of one array has one result, and the sharding of that.
+#[test]
+fn a_loop_over_one_array_is_sharded_as_the_array() {
+    let text = written(
+        "c { p = (f32[2]) parameter(0) ROOT r = pred[] constant(false) }
+         b { p = (f32[2]) parameter(0) x = f32[2] get-tuple-element(p), index=0 y = f32[2] negate(x)
+           ROOT t = (f32[2]) tuple(y) }
+         ENTRY e { x = f32[2] parameter(0) t = (f32[2]) tuple(x)
+           w = (f32[2]) while(t), condition=c, body=b, sharding={{devices=[2]<=[2]}}
+           ROOT g = f32[2] get-tuple-element(w), index=0 }",
+    );
+    assert_has(&text, &["mhlo.sharding = \"{devices=[2]<=[2]}\""]);
+    assert_has(&read(&text).unwrap(), &["while(%Arg_0)", "sharding={devices=[2]<=[2]}"]);
+}
+
 /// Collectives of Shardy move nothing only where they name no axes.
 #[test]
 fn collectives_along_axes_are_refused() {

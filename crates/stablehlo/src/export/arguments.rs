@@ -123,6 +123,16 @@ pub(super) fn common(extras: &Extras) -> Attributes {
     attributes
 }
 
+/// As [`common`], of an operation with one result: the sharding of a tuple of one array is that of the array.
+pub(super) fn of_one(extras: &Extras) -> Attributes {
+    let mut attributes = frontend(&extras.frontend_attributes);
+    attributes.extend(extras.sharding.as_deref().map(|all| match all.leaves() {
+        [only] => sharding(&Sharding::Leaf(only.clone())),
+        _ => sharding(all),
+    }));
+    attributes
+}
+
 /// `mhlo.sharding`.
 pub(super) fn sharding(sharding: &Sharding) -> (SmolStr, Attribute) {
     text("mhlo.sharding", &tilewright_text::print_sharding(sharding))

@@ -254,7 +254,10 @@ impl<'m> Body<'_, 'm> {
         added.regions = regions;
         added.location = self.location(id);
         if let Some(extras) = module.extras(id) {
-            added.attributes.extend(arguments::common(extras));
+            added.attributes.extend(match added.results.len() {
+                1 => arguments::of_one(extras),
+                _ => arguments::common(extras),
+            });
         }
         self.operations.push(added);
         self.yields.insert(id, results);

@@ -28,7 +28,7 @@ impl Exporter<'_> {
             };
             let leaves = values.leaves();
             let mut attributes =
-                module.extras(parameter).map(arguments::common).unwrap_or_default();
+                module.extras(parameter).map(arguments::of_one).unwrap_or_default();
             if leaves.len() != 1 {
                 attributes.clear();
             }
