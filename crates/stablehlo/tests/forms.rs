@@ -187,6 +187,51 @@ fn a_loop_over_one_array_is_sharded_as_the_array() {
     assert_has(&read(&text).unwrap(), &["while(%Arg_0)", "sharding={devices=[2]<=[2]}"]);
 }
 
+/// Arithmetic on scalars and tensors of MLIR's own dialects, and what has no effect. By hand.
+#[test]
+fn arithmetic_of_other_dialects_is_read() {
+    let source = "func.func @main(%a: tensor<2xf32>, %i: i64) -> (tensor<2xf32>, i64) {
+      %e = tensor.empty() : tensor<2xf32>
+      %s = arith.addf %a, %e : tensor<2xf32>
+      %d = arith.divf %s, %a : tensor<2xf32>
+      %m = arith.subf %d, %a : tensor<2xf32>
+      %f = arith.mulf %m, %a : tensor<2xf32>
+      \"mhlo.trace\"(%f) {tag = \"here\"} : (tensor<2xf32>) -> ()
+      %j = arith.addi %i, %i : i64
+      %k = arith.subi %j, %i : i64
+      %two = arith.constant 2 : i64
+      %l = arith.muli %k, %two : i64
+      return %f, %l : tensor<2xf32>, i64 }";
+    assert_has(
+        &read(source).unwrap(),
+        &[
+            "f32[] constant(0)",
+            "add(%Arg_0, %broadcast",
+            "broadcast(%constant), dimensions={}",
+            "s64[] constant(2)",
+        ],
+    );
+    let growing = "func.func @main(%n: index) -> tensor<?xf32> {
+      %e = \"tensor.empty\"(%n) : (index) -> tensor<?xf32> return %e : tensor<?xf32> }";
+    assert_has(&read(growing).unwrap_err().1, &["has sizes that only a run tells"]);
+}
+
+/// What MHLO starts may be a function. jaxlib calls it, too, and then inlines it.
+#[test]
+fn a_function_is_started() {
+    let source = "func.func @half(%a: tensor<2xf32>) -> tensor<2xf32> attributes {execution_thread = \"other\"} {
+      %r = stablehlo.negate %a : tensor<2xf32>
+      return %r : tensor<2xf32> }
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %s = \"mhlo.async_start\"(%a) {called_computation = @half, execution_thread = \"other\"}
+        : (tensor<2xf32>) -> !mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>
+      %r = \"mhlo.async_done\"(%s) : (!mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>) -> tensor<2xf32>
+      return %r : tensor<2xf32> }";
+    assert_has(&read(source).unwrap(), &["ROOT %call = f32[2]{0} call(%Arg_0), to_apply=%half"]);
+    let nothing = source.replace("called_computation = @half, ", "");
+    assert_has(&read(&nothing).unwrap_err().1, &["has no region"]);
+}
+
 /// Collectives of Shardy move nothing only where they name no axes.
 #[test]
 fn collectives_along_axes_are_refused() {

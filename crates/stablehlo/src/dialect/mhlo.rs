@@ -81,7 +81,7 @@ pub(super) const OPS: &[Op] = &[
         .with(&[Attr::new("is_stable", Bool).default(Initial::True), Attr::new("k", I64).hlo("k"),
             Attr::new("largest", Bool).hlo("largest").default(Initial::True)])
         .form(LARGEST).yields(&["values", "indices"]),
-    Op::new("mhlo.trace").with(&[Attr::new("tag", Quoted)]),
+    Op::new("mhlo.trace").by(convert::nothing).with(&[Attr::new("tag", Quoted)]),
     Op::new("mhlo.xla.rng_get_and_update_state").is(Opcode::RngGetAndUpdateState)
         .with(&[Attr::new("delta", I64).hlo("delta")])
         .form(&[Dictionary, Parts(Own::GeneratorState)]),

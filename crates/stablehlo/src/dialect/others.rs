@@ -1,11 +1,13 @@
 //! The dialects around StableHLO: functions, and what its tests are written with.
 
+use tilewright_ir::Opcode;
+
 use super::Initial::{EmptyArray, EmptyString};
 use super::Kind::{Any, Float, Name, Symbol, Text as Quoted};
 use super::Part::{
     Attribute, Dictionary, Maybe, Operand, Operands, Own as Parts, SomeOperands, Text, Types,
 };
-use super::form::{COLON, COMMA, EQUAL, FUNCTION};
+use super::form::{BINARY, COLON, COMMA, EQUAL, FUNCTION};
 use super::{Attr, FIRST, Kind, Op, Own, Part, Types as Rule};
 use crate::import::convert;
 use crate::mlir::Sign;
@@ -23,10 +25,21 @@ const fn op(name: &'static str) -> Op {
     Op::new(name)
 }
 
+const fn binary(name: &'static str, opcode: Opcode) -> Op {
+    op(name).form(BINARY).is(opcode)
+}
+
 /// The ops.
 #[rustfmt::skip]
 pub(super) const OPS: &[Op] = &[
+    binary("arith.addf", Opcode::Add),
+    binary("arith.addi", Opcode::Add),
     op("arith.constant").by(convert::constant).with(&[VALUE]).form(&[Parts(Own::Constant)]),
+    binary("arith.divf", Opcode::Divide),
+    binary("arith.mulf", Opcode::Multiply),
+    binary("arith.muli", Opcode::Multiply),
+    binary("arith.subf", Opcode::Subtract),
+    binary("arith.subi", Opcode::Subtract),
     op("builtin.module")
         .with(&[attr("sym_name", Any).optional(), attr("sym_visibility", Any).optional()])
         .form(&[Parts(Own::Module)]),
@@ -76,4 +89,6 @@ pub(super) const OPS: &[Op] = &[
     op("shape.const_shape").by(convert::const_shape).with(&[attr("shape", Kind::Dims)])
         .form(&[Attribute("shape"), Dictionary, COLON, Types(Rule::Results)]),
     op("tensor.cast").by(convert::same).form(&[Operand, Dictionary, COLON, Types(Rule::To)]),
+    op("tensor.empty").by(convert::empty)
+        .form(&[Text("("), Text(")"), Dictionary, COLON, Types(Rule::Results)]),
 ];

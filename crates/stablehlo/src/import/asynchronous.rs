@@ -5,6 +5,7 @@
 use tilewright_ir::ops::control::AsyncAttrs;
 use tilewright_ir::{Op, Opcode, Shape};
 
+use super::attributes::symbol;
 use super::body::Body;
 use super::error::{Import, ImportError};
 use crate::dialect;
@@ -26,6 +27,12 @@ fn own(operation: &Operation) -> Option<Opcode> {
 
 /// Converts `stablehlo.async_start`.
 pub(crate) fn start<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    // MHLO's older form names a function, which jaxlib calls.
+    if operation.attribute("called_computation").is_some() {
+        let function = symbol(operation, "called_computation")?;
+        let computation = body.importer.called(operation, &function, body.computation)?;
+        return body.emit_call(operation, computation, false);
+    }
     let [region] = operation.regions.as_slice() else {
         return Err(ImportError::malformed(operation, "has no region, where its op is"));
     };
@@ -73,15 +80,12 @@ pub(crate) fn done<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Imp
         Op::AllGatherStart(_) => Op::AllGatherDone,
         Op::CollectivePermuteStart(_) => Op::CollectivePermuteDone,
         Op::AsyncStart(_) => Op::AsyncDone(Box::default()),
+        Op::Call(_) => return body.bind(operation, start),
         _ => {
             return Err(ImportError::malformed(operation, "takes what an `async_start` yields"));
         }
     };
     let shape = body.result_shape(operation)?;
     let id = body.emit(op, shape, &operands)?;
-    if operation.results.len() == 1 {
-        body.bind(operation, id)
-    } else {
-        body.bind_elements(operation, id)
-    }
+    body.bind(operation, id)
 }

@@ -142,6 +142,15 @@ pub(super) fn optional_text(operation: &Operation, name: &str) -> Import<Option<
     text(attribute).map(Some).ok_or_else(|| misfit(operation, name, "a text"))
 }
 
+/// Returns the name of the function that an attribute holds.
+pub(super) fn symbol(operation: &Operation, name: &str) -> Import<SmolStr> {
+    match find(operation, name) {
+        Some(Attribute::Symbol(path)) => Ok(path.first().cloned().unwrap_or_default()),
+        Some(_) => Err(misfit(operation, name, "a function")),
+        None => Err(missing(operation, name)),
+    }
+}
+
 /// Returns the rows of a table of integers with rows of one length.
 pub(super) fn table(operation: &Operation, name: &str) -> Import<Option<Vec<Vec<i64>>>> {
     let Some(attribute) = find(operation, name) else { return Ok(None) };

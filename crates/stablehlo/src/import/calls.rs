@@ -6,7 +6,7 @@ use tilewright_ir::ops::attr::Verbatim;
 use tilewright_ir::ops::control::CallAttrs;
 use tilewright_ir::{CompId, Dims, Op, Shape};
 
-use super::attributes::{integer, optional_int, optional_text};
+use super::attributes::{integer, optional_int, optional_text, symbol};
 use super::body::{Body, Returns};
 use super::error::{Import, ImportError, ImportErrorKind};
 use super::{Importer, shardings};
@@ -158,7 +158,7 @@ impl Body<'_, '_> {
         self.importer.module.set_extras(id, extras);
     }
 
-    fn emit_call(
+    pub(super) fn emit_call(
         &mut self,
         operation: &Operation,
         to_apply: CompId,
@@ -170,20 +170,13 @@ impl Body<'_, '_> {
             root.map_or(Shape::Tuple(Vec::new()), |root| self.importer.module.shape(root).clone());
         let op = Op::Call(Box::new(CallAttrs { to_apply, is_composite }));
         let id = self.emit(op, shape, &operands)?;
-        match operation.results.len() {
-            0 => Ok(()),
-            1 => self.bind(operation, id),
-            _ => self.bind_elements(operation, id),
-        }
+        self.bind(operation, id)
     }
 }
 
 /// `func.call`.
 pub(crate) fn call<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
-    let callee = match operation.attribute("callee") {
-        Some(Attribute::Symbol(path)) => path.first().cloned().unwrap_or_default(),
-        _ => return Err(super::attributes::misfit(operation, "callee", "a function")),
-    };
+    let callee = symbol(operation, "callee")?;
     let computation = body.importer.called(operation, &callee, body.computation)?;
     let at = body.scope.attributes.iter().position(|(name, _)| name == "backend_config");
     let config = at.map(|at| body.scope.attributes.remove(at).1);
@@ -203,10 +196,7 @@ pub(crate) fn composite<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -
     if !operation.regions.is_empty() {
         return Err(ImportError::unsupported(operation, "has regions, which XLA does not convert"));
     }
-    let decomposition = match operation.attribute("decomposition") {
-        Some(Attribute::Symbol(path)) => path.first().cloned().unwrap_or_default(),
-        _ => return Err(super::attributes::misfit(operation, "decomposition", "a function")),
-    };
+    let decomposition = symbol(operation, "decomposition")?;
     let name = optional_text(operation, "name")?
         .ok_or_else(|| super::attributes::missing(operation, "name"))?;
     let version = optional_int(operation, "version")?.unwrap_or(0);

@@ -43,6 +43,16 @@ pub(super) fn whole(ty: ElementType, value: i64) -> Option<ArrayLiteral> {
     ArrayLiteral::new(ty, [], data).ok()
 }
 
+/// Returns a scalar of a type with the value of an attribute, if that is such a number.
+pub(super) fn number(ty: ElementType, value: &Attribute) -> Option<ArrayLiteral> {
+    match value {
+        Attribute::Float(value, _) => real(ty, *value),
+        Attribute::Integer(value, _) => whole(ty, i64::try_from(*value).ok()?),
+        Attribute::Bool(value) => ArrayLiteral::new(ty, [], Data::Pred(vec![*value])).ok(),
+        _ => None,
+    }
+}
+
 /// Returns a list of numbers of a type, integers being given as such.
 pub(super) fn list(ty: ElementType, numbers: &[f64]) -> Option<ArrayLiteral> {
     #[allow(clippy::cast_possible_truncation, reason = "they are integers")]

@@ -61,9 +61,9 @@ pub(crate) mod convert {
         dynamic_pad, dynamic_reshape, get_dimension_size, real_dynamic_slice, set_dimension_size,
     };
     pub(crate) use super::special::{
-        all_to_all, bitcast, broadcast_in_dim, constant, convert, domain, dot, get_tuple_element,
-        infeed, nothing, optimization_barrier, outfeed, ragged_dot, rng, same, scan, ternary,
-        tupled,
+        all_to_all, bitcast, broadcast_in_dim, constant, convert, domain, dot, empty,
+        get_tuple_element, infeed, nothing, optimization_barrier, outfeed, ragged_dot, rng, same,
+        scan, ternary, tupled,
     };
     pub(crate) use super::transfer::{recv, send};
 }

@@ -9,12 +9,13 @@ use tilewright_ir::ops::elementwise::CompareOrder;
 use tilewright_ir::ops::random::{Distribution, RngAttrs};
 use tilewright_ir::ops::shaping::{BroadcastAttrs, TransposeAttrs};
 use tilewright_ir::{
-    ArrayLiteral, ArrayShape, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
+    ArrayLiteral, ArrayShape, Data, Dims, ElementType, InstId, Literal, Op, Opcode, Shape,
 };
 
 use super::attributes::{dims, int, missing, optional_text};
 use super::body::Body;
 use super::error::{Import, ImportError};
+use super::sizes::unknown;
 use super::{literal, shardings};
 use crate::mlir::Operation;
 
@@ -99,8 +100,12 @@ const FEWEST_BROADCAST: i64 = 32;
 pub(crate) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let value = operation.attribute("value").ok_or_else(|| missing(operation, "value"))?;
     let malformed = |why: String| ImportError::malformed(operation, &why);
-    let (of, data) = literal::parts(value).map_err(malformed)?;
     let shape = body.result_array(operation)?;
+    if let Some(number) = literal::number(shape.element_type, value) {
+        let id = body.constant(Literal::Array(number), shape)?;
+        return body.bind(operation, id);
+    }
+    let (of, data) = literal::parts(value).map_err(malformed)?;
     if of.num_elements() == Some(1) || data.len() != 1 {
         let value = literal::of(&of, data).map_err(malformed)?;
         if let Some(splat) =
@@ -113,6 +118,18 @@ pub(crate) fn constant<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) ->
     }
     let scalar = ArrayLiteral::new(of.element_type, [], data);
     body.equal(operation, scalar.map_err(|error| malformed(error.to_string()))?, shape)
+}
+
+/// Converts `tensor.empty`, whose elements may be anything, to zeros.
+pub(crate) fn empty<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
+    if !operation.operands.is_empty() {
+        return Err(unknown(operation));
+    }
+    let shape = body.result_array(operation)?;
+    let zero = ArrayLiteral::new(shape.element_type, [], Data::zeros(shape.element_type, 1));
+    let zero = zero.map_err(|error| ImportError::malformed(operation, &error.to_string()))?;
+    let id = body.constant(Literal::Array(zero), shape)?;
+    body.bind(operation, id)
 }
 
 impl Body<'_, '_> {

@@ -1,12 +1,32 @@
 //! Modules that once were wrong.
 
-use super::{Near, agrees, op};
+use tilewright::random_inputs;
+
+use super::{Near, agrees, op, parsed, ran, target};
 
 /// Regression: the read part of a block began before the array.
 #[test]
 fn a_reverse_of_what_fills_no_tile() {
     agrees(Near::Same, &op(&["f32[9,130]"], "ROOT r = f32[9,130] reverse(x0), dimensions={0}"));
     agrees(Near::Same, &op(&["f32[40,130]"], "ROOT r = f32[40,130] reverse(x0), dimensions={0,1}"));
+}
+
+/// The last blocks of a result hold padding alone, and began after the array that they read.
+#[test]
+fn a_reshape_whose_last_blocks_are_padding() {
+    let mut target = target("mlu-like");
+    (target.lanes, target.sublanes, target.vector_memory_bytes) = (128, 2, 64 * 1024);
+    let text = "HloModule m
+minimum { a = s64[] parameter(0) b = s64[] parameter(1) ROOT c = s64[] minimum(a, b) }
+ENTRY e {
+  x = s64[130,6] parameter(0)
+  flat = s64[780] reshape(x)
+  three = s64[] constant(3)
+  ROOT r = s64[780] reduce(flat, three), dimensions={}, to_apply=minimum
+}";
+    let module = parsed(text);
+    let inputs = random_inputs(&module, 0).unwrap();
+    ran(Near::Same, &module, &target, &inputs);
 }
 
 /// A sum of nothing read what it did not have.

@@ -243,8 +243,9 @@ fn made(
 fn bounds(scope: &Scope, expr: &Expr, last: i64) -> Result<(Expr, Expr), LowerError> {
     let both = |of: &Expr| bounds_of(scope, of);
     let (from, to) = both(expr).ok_or(TooLarge::Elements)?;
-    // Elements outside the mask may have addresses before the start of the array.
-    let from = (from * -1).least(Expr::ZERO) * -1;
+    // Elements outside the mask may have addresses before the start of the array or, in a block
+    // of padding alone, after its end.
+    let from = ((from * -1).least(Expr::ZERO) * -1).least(last.into());
     Ok((scope.simple_placed(from), scope.simple_placed(to.least(last.into()))))
 }
 

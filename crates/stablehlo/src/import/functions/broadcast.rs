@@ -10,7 +10,7 @@ use super::super::error::{Import, ImportError};
 use super::super::literal;
 use super::super::rows::with_values;
 use crate::dialect;
-use crate::mlir::{Attribute, Operation};
+use crate::mlir::Operation;
 
 /// `chlo.broadcast_add` and its like: operands have the last dims of the result, or those of `broadcast_dimensions`.
 pub(crate) fn elementwise<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
@@ -69,14 +69,8 @@ pub(crate) fn broadcast<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -
 /// `chlo.constant_like`: a number in each element of a tensor of the operand's type.
 pub(crate) fn constant_like<'p>(body: &mut Body<'_, 'p>, operation: &'p Operation) -> Import<()> {
     let shape = body.result_array(operation)?;
-    let ty = shape.element_type;
-    let one = match operation.attribute("value") {
-        Some(Attribute::Float(value, _)) => literal::real(ty, *value),
-        Some(Attribute::Integer(value, _)) => {
-            i64::try_from(*value).ok().and_then(|value| literal::whole(ty, value))
-        }
-        _ => None,
-    };
+    let value = operation.attribute("value");
+    let one = value.and_then(|value| literal::number(shape.element_type, value));
     let one =
         one.ok_or_else(|| misfit(operation, "value", "a number of the type of the result"))?;
     let id = body.constant(Literal::Array(one), shape)?;
