@@ -6,13 +6,13 @@
 //! s = sum x;  q = sum y;  t = sum x*y;  a = f(s);  b = g(q)
 //! ```
 //!
-//! A backend that fuses sibling reductions reads their array once. If it looks for siblings among
-//! neighbours only, or keeps the order of the instructions of the module, siblings have to be
-//! neighbours. The pass moves each sibling up to the first one, with the operands that it waits
-//! for. No value changes.
+//! A backend that fuses sibling reductions reads their array once. If the backend looks for
+//! siblings among neighbours only, or keeps the order of the instructions of the module, siblings
+//! have to be neighbours. The pass moves each sibling up to the first one, together with the
+//! operands that it waits for. No value changes.
 //!
-//! The *step* of an instruction counts the reductions of arrays in main memory that it waits for,
-//! one after the other. Two reductions of the same step do not wait for one another.
+//! The *step* of an instruction is the length of the longest chain of reductions of arrays in main
+//! memory that it waits for. Two reductions of the same step do not wait for each other.
 //!
 //! Preconditions: the arrays are in main memory, the target reads them once for all siblings
 //! (`shares_sweeps`), and no moved instruction has a side effect.
@@ -65,8 +65,8 @@ impl Pass for ClusterSiblingReductions {
     }
 }
 
-/// Returns the groups of reductions that can read an array together: the first of each, and the
-/// others.
+/// Returns the groups of at least two reductions that can read an array together: the first
+/// reduction of each group, mapped to the others.
 fn siblings(
     module: &Module,
     order: &[InstId],
@@ -90,8 +90,7 @@ fn siblings(
     siblings.into_values().filter(|(_, others)| !others.is_empty()).collect()
 }
 
-/// Returns the step of each instruction: the longest chain of reductions of arrays in main
-/// memory that it waits for.
+/// Returns the step of each instruction: see the module.
 fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap<InstId, u32> {
     let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
     for &id in order {
@@ -106,10 +105,10 @@ fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap
     steps
 }
 
-/// The most instructions visited to find the arrays that one reduction reads.
+/// The most instructions that are visited to find the arrays that one reduction reads.
 const MOST_STEPS: usize = 256;
 
-/// Returns the arrays in main memory that a reduction reads.
+/// Returns the arrays in main memory that a reduction reads, directly or through inlined values.
 fn sources(module: &Module, reduction: InstId, ledger: &Ledger<'_>) -> Vec<InstId> {
     let mut next = reduced_arrays(module, reduction).to_vec();
     let mut met: Vec<InstId> = Vec::new();
@@ -127,23 +126,26 @@ fn sources(module: &Module, reduction: InstId, ledger: &Ledger<'_>) -> Vec<InstI
     sources
 }
 
-/// The most instructions visited in one computation to find which reductions can move.
+/// The most instructions that are visited in one computation to decide which reductions can move.
 const MOST_GONE_OVER: usize = 1 << 22;
 
-/// An instruction order under construction.
+/// An order of a computation's instructions under construction.
 struct Sequence<'a> {
     module: &'a Module,
     effectful: &'a FxHashSet<CompId>,
+    /// The position of each instruction in the old order.
     places: SecondaryMap<InstId, usize>,
+    /// Whether each instruction is in the new order.
     is_out: SecondaryMap<InstId, bool>,
+    /// The instructions of the new order so far.
     out: Vec<InstId>,
-    /// The number of instructions that may still be visited.
+    /// The number of instructions that may still be visited to decide which reductions can move.
     work: usize,
 }
 
 impl<'a> Sequence<'a> {
-    /// Returns an order in which siblings are neighbours, after the instructions that they wait
-    /// for; all other instructions keep their order.
+    /// Returns an order in which siblings are neighbours, behind the instructions that they wait
+    /// for. All other instructions keep their order.
     fn of(
         module: &'a Module,
         order: &[InstId],
@@ -183,8 +185,8 @@ impl<'a> Sequence<'a> {
         sequence.out
     }
 
-    /// Returns the instructions that `id` waits for and that are not out yet, in their old
-    /// order.
+    /// Returns the instructions that `id` waits for, directly or through others, and that are not
+    /// in the new order yet, in their old order.
     fn missing(&self, id: InstId) -> Vec<InstId> {
         let mut met: Vec<InstId> = Vec::new();
         let mut seen: FxHashSet<InstId> = FxHashSet::default();
@@ -206,8 +208,8 @@ impl<'a> Sequence<'a> {
         self.module.operands(id).iter().chain(controls.into_iter().flatten()).copied()
     }
 
-    /// Checks whether no instruction that a reduction waits for has a side effect; `false` once
-    /// the search budget is spent.
+    /// Checks whether a reduction can move: no instruction that it waits for has a side effect.
+    /// Returns `false` once the budget of visits is spent.
     fn is_movable(&mut self, id: InstId) -> bool {
         if self.work == 0 {
             return false;

@@ -4,14 +4,18 @@
 //! barrier(x) = x
 //! ```
 //!
-//! A compiler that moves space into the batch of convolutions of few images computes what reads their
-//! results in that form, too (`xla/service/space_to_batch_converter.h`): each sum is a kernel of its own
-//! there, and so are the parts of a gradient. After a barrier, the result has its own form again, and sums
-//! that wait for the same values read it once together.
+//! A compiler may move the spatial dims of a convolution of few images into its batch
+//! (`xla/service/space_to_batch_converter.h`). It then computes the users of the result in that
+//! form, too, and each sum of the result is a kernel of its own; the same holds for the parts of a
+//! gradient. A barrier gives the result its own form again. Sums that wait for the same values then
+//! read it once together.
 //!
-//! Preconditions: a target that says of how few images it moves the space; a sum reads the result, possibly
-//! through elementwise operations, reshapes and transposes; no devices hold parts of arrays, since the images of
-//! one device count. A cost-gated pass: the next convolution may have to bring its images into that form again.
+//! Preconditions: the target says below how many images the compiler does this
+//! (`space_to_batch_below`); a sum reads the result, possibly through elementwise ops, reshapes and
+//! transposes; the module is not divided over devices, since the number of images on one device
+//! decides.
+//!
+//! A cost-gated pass: the next convolution may have to bring its images into the moved form again.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module, Opcode, Use};
@@ -57,7 +61,7 @@ impl Pass for ConvolutionBarrier {
         }
         let mut scales = Scales::of(module, cx)?;
         let mut changes = scales.attempt(self, module, cx, |module| bar(module, &found))?;
-        // If all barriers together cost more than they save, try one after the other.
+        // If all barriers together cost more than they save, try them in smaller groups.
         if changes.is_none() && found.len() > 1 {
             for some in found.chunks(together(module, found.len())) {
                 let made = scales.attempt(self, module, cx, |module| bar(module, some))?;
@@ -69,9 +73,9 @@ impl Pass for ConvolutionBarrier {
     }
 }
 
-/// Returns the convolutions with space in their batch of which anything is summed in that form.
+/// Returns the convolutions with space in their batch whose results are summed in that form.
 fn summed(module: &Module, computation: CompId, target: &Target) -> Vec<InstId> {
-    // The values that a sum reads, or that lead to one in the same form.
+    // The values that a sum reads, directly or through ops that keep the form.
     let mut read: FxHashSet<InstId> = FxHashSet::default();
     for id in module.instructions(computation).rev() {
         let opcode = module.opcode(id);
@@ -83,12 +87,13 @@ fn summed(module: &Module, computation: CompId, target: &Target) -> Vec<InstId> 
     module.instructions(computation).filter(is_summed).collect()
 }
 
-/// Checks whether what an op computes from a convolution's result has its form.
+/// Checks whether an op keeps the form of its operand: space in the batch.
 fn keeps_form(opcode: Opcode) -> bool {
     opcode.is_elementwise() || matches!(opcode, Opcode::Reshape | Opcode::Transpose)
 }
 
-/// Puts barriers behind these convolutions; returns their number.
+/// Puts barriers behind these convolutions. Returns the words of the note and the number of
+/// barriers.
 fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, EditError> {
     let Some(&first) = found.first() else { return Ok(None) };
     let place = Place::of(module, first);

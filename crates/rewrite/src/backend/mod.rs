@@ -1,5 +1,5 @@
-//! Rewrites that depend on the backend: which kernels it makes, which arrays it stores between
-//! them, and in which form it reduces.
+//! Passes that depend on the backend: on the kernels that it makes, the arrays that it stores
+//! between them, and the forms of a reduction that it computes fastest.
 
 pub mod cluster_sibling_reductions;
 pub mod convolution_barrier;
@@ -11,13 +11,14 @@ pub mod tree_reduce;
 use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module, Op, Opcode, Position, Use};
 
-/// Adds a barrier of a value, which these of its users then read, and returns it.
+/// Adds an optimization barrier of a value, makes the uses in `users` read the barrier, and returns
+/// it.
 pub(crate) fn add_barrier(
     module: &mut Module,
     value: InstId,
     users: &[Use],
 ) -> Result<InstId, EditError> {
-    // Operands stand before their users, so `value` has a next instruction.
+    // A user of `value` stands after it, so `value` has a next instruction.
     let position = Position::Before(module.next_instruction(value).unwrap_or(value));
     let (shape, name) = (module.shape(value).clone(), module.fresh_name("opt-barrier"));
     let barrier = module.insert(position, Op::OptimizationBarrier, shape, &[value], name)?;
@@ -28,8 +29,8 @@ pub(crate) fn add_barrier(
     Ok(barrier)
 }
 
-/// Returns the computations whose instructions can be kernels of their own: all but those of
-/// fusions, each of which is one kernel.
+/// Returns the computations whose instructions can be kernels of their own: all except the bodies
+/// of fusions, each of which is one kernel.
 fn outside_of_fusions(module: &Module) -> Vec<CompId> {
     let all = || module.computations().iter().copied();
     let fusions = all().flat_map(|computation| module.instructions(computation));

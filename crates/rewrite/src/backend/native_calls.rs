@@ -6,24 +6,28 @@
 //! ```
 //!
 //! The kernels are those of the crate `native`, which the Python package hands to XLA as a custom
-//! call ([`NativeCall`]). They are faster than what the engine compiles for some shapes and slower for
-//! others, and a custom call cannot be fused. So calls are made on request alone, where even the worst
-//! measured kernel ([`tilewright_target::reductions`]) is faster than every other form of the reduction.
+//! call ([`NativeCall`]). For some shapes they are faster than the code that the engine compiles,
+//! for others slower, and a custom call cannot be fused. The pass therefore runs on request alone,
+//! and makes a call only where even the worst measured kernel ([`tilewright_target::reductions`])
+//! is faster than every other form of the reduction.
 //!
 //! `programs.rs` makes calls of whole norms and their gradients, of which reductions are parts.
 //!
-//! Preconditions of a reduction: one static row-major array of a type that kernels are made for, which lies in
-//! memory anyway, such as a parameter; a sum, product, extremum or truth value whose init changes
-//! nothing, or the first place of an extremum along one dim, whose values nobody uses; nothing
-//! attached; a module for one device. Under `--exact`, integers and truth values only.
+//! Preconditions of a reduction:
+//! - It reduces one static row-major array of a type that kernels exist for, and the array lies in
+//!   memory anyway, such as a parameter.
+//! - It is a sum, product, extremum, `and` or `or` whose init changes nothing, or the first index
+//!   of an extremum along one dim, where nothing uses the extremum itself.
+//! - No extra attributes are attached, and the module is for one device.
+//! - Under `--exact`, only integers and truth values are reduced.
 //!
-//! The second form is what `jnp.sum` makes of floats of 16 bits. Nothing else may use the converted
-//! array, which is not stored any more, nor the sum in `f32`. Both sides add in `f32` and round
-//! once, so only the order of the sum changes.
+//! The second equation is the form in which `jnp.sum` adds floats of 16 bits. Nothing else may use
+//! the converted array, which is not stored any more, nor the sum in `f32`. Both sides add in `f32`
+//! and round once, so only the order of the sum changes.
 //!
-//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as `reduce-form` says.
-//! The greatest of several zeros is any of them. A maximum is NaN if an element is, and the place of the
-//! maximum then is that of the first NaN.
+//! Floats: the order of a sum changes, and floats of 16 bits are added in `f32`, as in
+//! `reduce-form`. The greatest of several zeros is any of them. A maximum is NaN if an element is,
+//! and the index of the maximum is then that of the first NaN.
 
 mod program_price;
 mod programs;
@@ -87,33 +91,36 @@ impl Pass for NativeCalls {
     }
 }
 
-/// Modelled times in microseconds.
+/// The modelled times of a reduction or a program, in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Price {
+    /// The time of the code that the engine compiles.
     compiled: f64,
+    /// The time of the call.
     native: f64,
 }
 
 impl Price {
-    /// Says both in a note.
+    /// Returns both times in the words of a note.
     fn words(self) -> String {
         format!("{:.0} us instead of {:.0} as compiled", self.native, self.compiled)
     }
 }
 
-/// A reduce that a kernel can make.
+/// A reduce that a kernel can compute.
 struct Found {
     id: InstId,
     reducer: Reducer,
     array: InstId,
     call: NativeCall,
-    /// The value with the results: the reduce itself, its part with the places, or the rounded sum.
+    /// The values that the call replaces: the reduce itself, its parts with the indices, or the
+    /// rounded sums.
     results: SmallVec<[InstId; 1]>,
     shape: ArrayShape,
 }
 
 impl Found {
-    /// The reduce `id`, if a kernel can make it.
+    /// Returns the reduce `id`, if a kernel can compute it.
     fn at(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let reduce = MonoidReduce::of(module, id, float_mode)?;
         let axes = dims(reduce.dims(module));
@@ -143,7 +150,7 @@ impl Found {
         Some(Self { id, reducer: reduce.reducer.clone(), array, call, results, shape })
     }
 
-    /// Makes the call if it pays.
+    /// Makes the call if it pays. Returns whether it did.
     fn attempt(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<bool, EditError> {
         let Some(array) = module.array_shape(self.array) else { return Ok(false) };
         let Some(price) = self.price(array, cx.target) else { return Ok(false) };
@@ -156,8 +163,8 @@ impl Found {
         Ok(true)
     }
 
-    /// Returns the times of the call and of what is compiled. `None` unless the call is faster, also where
-    /// what uses the results is no longer fused with what makes them.
+    /// Returns the times of the call and of the compiled code. `None` unless the call is faster,
+    /// even with the cost of storing its results: a call is not fused with the ops that use them.
     #[expect(clippy::cast_precision_loss, reason = "times are estimates")]
     fn price(&self, array: &ArrayShape, target: &Target) -> Option<Price> {
         let found = reduction(&self.reducer, array, &self.call.axes, Source::Stored)?;
@@ -172,7 +179,7 @@ impl Found {
     }
 
     fn patch(&self, array: &ArrayShape) -> Patch {
-        // Without layouts, XLA might choose others than kernels read and write.
+        // Without explicit layouts, XLA might choose others than the kernels read and write.
         let row_major = |shape: &ArrayShape| {
             Shape::from(shape.clone().with_layout(Some(Layout::descending(shape.rank()))))
         };
@@ -195,8 +202,8 @@ impl Found {
     }
 }
 
-/// Returns the fold of a monoid, if the init changes nothing. The sum begins with `0.0`: a sum that
-/// begins with `-0.0` may be that.
+/// Returns the fold of a monoid, if the init changes nothing. The kernel begins a sum with `0.0`; a
+/// sum that begins with `-0.0` may itself be `-0.0`, so it has no fold.
 fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
     let fold = NativeFold::ALL.iter().find(|(fold, _)| fold.opcode() == Some(monoid.opcode))?.0;
     if !fold.reduces(monoid.element_type) {
@@ -208,8 +215,8 @@ fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
     (monoid.is_neutral(init) && !is_negative_zero).then_some(fold)
 }
 
-/// Returns the kernel for a reduce of pairs, whose second result it makes: the first places of extrema
-/// along one dim. The first result has the elements there.
+/// Returns the kernel that computes the second result of a reduce of pairs: the first indices of
+/// extrema along one dim. The first result has the elements at these indices.
 pub fn places_of(module: &Module, id: InstId) -> Option<NativeCall> {
     let reduce = MonoidReduce::of(module, id, FloatMode::Guarded)?;
     let Reducer::ArgExtremum(extremum) = &reduce.reducer else { return None };
@@ -218,8 +225,8 @@ pub fn places_of(module: &Module, id: InstId) -> Option<NativeCall> {
     Some(NativeCall { fold, axes })
 }
 
-/// Returns the fold of an extremum of pairs of a value and its index along the one reduced dim, the
-/// first of equal ones.
+/// Returns the fold of a reduce of pairs, each a value and its index along the one reduced dim,
+/// that finds the first index of the extremum.
 fn place_of(
     module: &Module,
     id: InstId,
@@ -240,14 +247,15 @@ fn place_of(
         (Opcode::Minimum, NativeFold::ArgMin)
     };
     let least = Monoid { opcode, element_type: value };
-    // An element that equals the first value has no lesser index than 0.
+    // An element that equals the initial value has an index of at least 0, the initial index.
     let begins_with_nothing = module.constant(first_value)? == &least.identity()?
         && module.constant(first_index)?.as_array()?.scalar_as_f64() == Some(0.0);
     (is_index && is_known && begins_with_nothing).then_some(fold)
 }
 
-/// Checks whether the elements of an array are their indices along an axis, as JAX writes that, or as
-/// XLA does when it reads it: an iota, or one that is repeated along the other axes.
+/// Checks whether each element of an array is its own index along an axis. The array is an iota, as
+/// JAX writes it, or an iota of one dim that is broadcast along the other axes, as XLA writes it
+/// when it reads the program.
 fn counts_along(module: &Module, id: InstId, axis: i64) -> bool {
     match (module.op(id), module.operands(id)) {
         (Op::Iota(attrs), _) => attrs.dimension == axis,
@@ -260,7 +268,8 @@ fn counts_along(module: &Module, id: InstId, axis: i64) -> bool {
     }
 }
 
-/// Returns the parts of a reduce of pairs that have the indices, if nobody uses anything else of it.
+/// Returns the `get-tuple-element`s of a reduce of pairs that have the indices, if nothing uses the
+/// values.
 fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]>> {
     let mut parts = SmallVec::new();
     if module.is_root(id) {
@@ -277,8 +286,8 @@ fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]
     (!has_extras && parts.iter().any(|&part| module.is_live(part))).then_some(parts)
 }
 
-/// Returns the array of 16-bit floats that a reduce adds up in `f32`, and the values with the rounded
-/// sums, if nobody uses anything else.
+/// Returns the array of 16-bit floats that a reduce adds in `f32`, and the rounded sums. `None` if
+/// anything else uses the converted array or the sum in `f32`.
 fn narrow_sum(
     module: &Module,
     id: InstId,
@@ -303,8 +312,8 @@ fn narrow_sum(
     (is_known && is_alone && !sums.is_empty()).then_some((narrow, sums))
 }
 
-/// Checks whether an array lies in memory whoever reads it: it is handed over to its computation, or
-/// made by an op that is fused with no user. What is elementwise would be fused with the reduce.
+/// Checks whether an array lies in memory whatever reads it: it is passed to its computation, or an
+/// op that is fused with no user makes it. An elementwise result would be fused with the reduce.
 fn is_stored(module: &Module, id: InstId) -> bool {
     let mut id = id;
     // Row-major reshapes move nothing.

@@ -1,4 +1,4 @@
-//! **Give each reduction its own copy of a value that several reductions read.**
+//! **Give each reduction its own copy of a value that several instructions read.**
 //!
 //! ```text
 //! opt-barrier(c) = c        to the last bit
@@ -10,31 +10,38 @@
 //!                  d" = f(x, b')         sum q*d"     from x, which is there anyway
 //! ```
 //!
-//! A target that fuses only single-user values into a reduction stores every centred array,
-//! converted array and broadcast that two reductions read, and reads it again at once. Plain copies
-//! would be merged by the compiler's CSE; it does not look through barriers, and removes them after
-//! its last CSE (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
+//! A target without `fuses_shared` computes a value within a reduction only if nothing else reads
+//! the value. Such a target stores every centred array, converted array and broadcast that two
+//! reductions read, and reads it again at once. The compiler's CSE would merge plain copies. CSE
+//! does not look through barriers, and the compiler removes barriers only after its last CSE
+//! (`OptimizationBarrierExpander` in `xla/service/cpu/cpu_compiler.cc`).
 //!
-//! The compiler converts the 16-bit operands of a copy to f32 and merges these conversions with others of
-//! the same array, so a copy reads such operands through barriers, too (`cost/shared.rs`).
+//! The compiler also converts the 16-bit operands of a copy to f32, and merges these conversions
+//! with others of the same array. A copy therefore reads such operands through barriers, too
+//! (`cost/shared.rs`).
 //!
 //! A copy includes the operands that the target fuses, down to stored arrays and to arrays much
-//! smaller than the value. Each op of a copy computes what the original does; an engine may contract or
-//! vectorise it otherwise, so that sums may differ in the last place, as they may after any edit.
+//! smaller than the value. Each op of a copy computes what the original computes. An engine may
+//! contract or vectorise a copy in another way, so sums may differ in the last place, as they may
+//! after any edit.
 //!
-//! The target's table ([`tilewright_target::reductions`]) has the measured times of sums of shared values and
-//! of copies, by what is computed (`rematerialize/parts.rs`). A value is copied if each of its sums was faster with
-//! a copy, and the model agrees for the module as a whole.
+//! The target's table ([`tilewright_target::reductions`]) has the measured times of sums of shared
+//! values and of sums of copies, by the ops that compute the value (`rematerialize/parts.rs`). A
+//! value is copied if each of its sums was faster with a copy, and the model agrees for the module
+//! as a whole.
 //!
-//! Preconditions: the readers are sums, since a maximum of a copy might equal no element of the value; the
-//! value does not stay on chip; arrays are static and row-major; nothing is attached; the copy
-//! consists of elementwise ops and of broadcasts of much smaller arrays; the value is not within a fusion,
-//! where nothing is stored. What is computed from slices and reversed arrays stays shared, and what is computed
-//! from the result of a convolution whose features are not its minor dim: XLA convolves with minor features
-//! and transposes the result where it is read (`xla/service/cpu/conv_canonicalization.cc`), once in each copy.
+//! Preconditions:
+//! - The reductions are sums, since the maximum of a copy might equal no element of the value.
+//! - The value does not stay in vector memory, and is not in a fusion, where nothing is stored.
+//! - All arrays are static and row-major. The copied instructions carry no sharding, control edges
+//!   or other extras.
+//! - The copy consists of elementwise ops, and of broadcasts of much smaller arrays.
+//! - No copied instruction reads a large slice or reversed array, nor the result of a convolution
+//!   whose features are not its minor dim: XLA convolves with minor features, and transposes the
+//!   result wherever it is read (`xla/service/cpu/conv_canonicalization.cc`), once in each copy.
 //!
-//! A cost-gated pass for targets where `fuses_shared` is false. It runs last, because equal sums
-//! must be merged before.
+//! A cost-gated pass for targets without `fuses_shared`. It runs last, because equal sums must be
+//! merged before.
 
 mod parts;
 
@@ -121,7 +128,7 @@ impl Pass for Rematerialize {
     }
 }
 
-/// Returns the values of a module that reductions may get copies of.
+/// Returns the values of a module of which reductions may get copies.
 fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
     let (model, target) = (cx.model(), cx.target);
     let mut found = Vec::new();
@@ -156,14 +163,14 @@ fn words(module: &Module, found: &[&Copies]) -> String {
     }
 }
 
-/// A value that several reductions read, and the instructions that a copy of it needs.
+/// A value that reductions share, the instructions that a copy of it needs, and its readers.
 struct Copies {
     value: InstId,
     /// The value and the operands that are copied with it, operands first.
     cone: Vec<Part>,
-    /// The reductions that get a copy.
+    /// The reductions that get a copy, and the users of the value within them.
     by: Vec<Shared>,
-    /// Whether several reductions read the value.
+    /// Whether several reductions share the value.
     several: bool,
 }
 
@@ -171,12 +178,12 @@ struct Copies {
 struct Part {
     id: InstId,
     /// The operands that the copy reads through barriers, so that CSE merges neither the copy nor
-    /// the conversions of its operands to f32.
+    /// the conversions of its operands to f32 with others.
     barred: SmallVec<[InstId; 1]>,
 }
 
 impl Copies {
-    /// Returns the copies for these readers of one value, if each of them can have its own.
+    /// Returns the copies of one value for the reductions `by`; `None` if they cannot have copies.
     fn of(
         module: &Module,
         mut by: Vec<Shared>,
@@ -187,7 +194,7 @@ impl Copies {
         let cone = cone(module, value, target, fused)?;
         let copied = cone.iter().map(|part| part.id);
         let several = by.len() > 1;
-        // If nothing else reads the value, the last reduction keeps the original.
+        // If only these reductions read the value, the last one keeps the original.
         let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
         let own: FxHashSet<InstId> = readers.iter().copied().chain(copied).collect();
         if module.uses(value).all(|one| readers.contains(&one.user))
@@ -198,18 +205,18 @@ impl Copies {
         (!by.is_empty()).then_some(Self { value, cone, by, several })
     }
 
-    /// Returns the copied instructions and the readers.
+    /// Returns the copied instructions and the users of the value within the reductions.
     fn members(&self) -> impl Iterator<Item = InstId> + '_ {
         let parts = self.cone.iter().map(|part| part.id);
         parts.chain(self.by.iter().flat_map(|shared| shared.readers.iter().copied()))
     }
 
-    /// Checks whether the copied instructions and the readers are all still in the module.
+    /// Checks whether all of [`Self::members`] are still in the module.
     fn is_there(&self, module: &Module) -> bool {
         self.members().all(|id| module.instruction(id).parent().is_some())
     }
 
-    /// Writes the copies and makes the reductions read them.
+    /// Adds the copies, and makes the reductions read them.
     fn make(&self, module: &mut Module) -> Result<(), EditError> {
         for shared in &self.by {
             let Some(copy) = self.copy(module)? else { continue };
@@ -224,7 +231,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Writes one copy, which CSE cannot merge with an earlier one.
+    /// Adds one copy, which CSE cannot merge with an earlier copy.
     fn copy(&self, module: &mut Module) -> Result<Option<InstId>, EditError> {
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
@@ -244,15 +251,16 @@ impl Copies {
     }
 }
 
-/// Adds a barrier of `value` and returns it. Earlier barriers of the value then read the new one,
-/// because CSE could merge two barriers of one value.
+/// Adds a barrier of `value` and returns it. Earlier barriers of the value read the new one from
+/// then on, because CSE could merge two barriers of one value.
 fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError> {
     let is_barrier = |one: &Use| module.opcode(one.user) == Opcode::OptimizationBarrier;
     let others: Vec<Use> = module.uses(value).filter(is_barrier).collect();
     add_barrier(module, value, &others)
 }
 
-/// Returns a value and the fused operands that are copied with it, operands first.
+/// Returns a value and the fused operands that are copied with it, operands first. `None` if a
+/// precondition of the pass does not hold for one of them.
 fn cone(
     module: &Module,
     value: InstId,
@@ -300,7 +308,8 @@ fn cone(
     Some(parts)
 }
 
-/// Checks whether a value is a slice or reversed, which each copy may read anew where it lies, or store.
+/// Checks whether a value is a slice or a reversed array, or an alias of one. The compiler may
+/// compute such a value again in each copy, or store it.
 fn is_cut(module: &Module, id: InstId) -> bool {
     matches!(
         module.opcode(source(module, id)),
@@ -308,7 +317,7 @@ fn is_cut(module: &Module, id: InstId) -> bool {
     )
 }
 
-/// Returns the value of which another one is an alias.
+/// Returns the value of which `id` is an alias, or `id` itself.
 fn source(module: &Module, mut id: InstId) -> InstId {
     while let (Op::OptimizationBarrier | Op::Reshape(_) | Op::Bitcast, &[operand]) =
         (module.op(id), module.operands(id))
@@ -318,7 +327,8 @@ fn source(module: &Module, mut id: InstId) -> InstId {
     id
 }
 
-/// Checks whether a value is the result of a convolution whose features are not its minor dim.
+/// Checks whether a value is the result of a convolution whose output feature is not its minor dim,
+/// or an alias of such a result.
 fn is_turned(module: &Module, id: InstId) -> bool {
     let id = source(module, id);
     let Op::Convolution(attrs) = module.op(id) else { return false };

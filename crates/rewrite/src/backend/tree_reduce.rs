@@ -7,17 +7,18 @@
 //! ```
 //!
 //! A kernel that sums columns keeps one processor busy for each vector of results: 8 of 264 in the
-//! example. The pass divides the columns into as few parts as give all processors work, but into no
-//! more parts than a part has elements, and sums the parts' results. A barrier stands between the two
-//! sums, since compilers make one reduce of two. XLA does the same with columns of more than 4,096 elements
-//! (`xla/backends/gpu/transforms/tree_reduction_rewriter.h`, case 3), however few they are.
+//! example. The pass divides the columns into the fewest parts that give all processors work, but
+//! into no more parts than a part has elements, and then sums the results of the parts. A barrier
+//! stands between the two reduces, since compilers merge two reduces into one. XLA itself divides
+//! columns of more than 4,096 elements (`xla/backends/gpu/transforms/tree_reduction_rewriter.h`,
+//! case 3), however few columns there are.
 //!
-//! Sums are regrouped into shorter chains; integers and truth values keep every bit, and extrema keep
+//! Sums are regrouped into shorter chains. Integers and truth values keep every bit; extrema keep
 //! all but the sign of a zero.
 //!
 //! Preconditions: the reducer is a monoid or several side by side, none of which adds floats of 16
-//! bits, whose partial sums would be rounded; the columns' length has a divisor; no devices hold
-//! parts of arrays; the reduce is not in a fusion, which is one kernel.
+//! bits, since their partial sums would be rounded; the length of the columns is not a prime; the
+//! module is not divided over devices; the reduce is not in a fusion, which is one kernel.
 
 use std::ops::Range;
 
@@ -76,8 +77,8 @@ impl Pass for TreeReduce {
     }
 }
 
-/// Plans a reduce in two steps; `None` if it does not reduce columns, or its columns give all
-/// processors work.
+/// Plans a reduce in two steps. `None` if it does not reduce columns, if its columns give all
+/// processors work, or if all arrays are too small to be worth it.
 fn planned(module: &Module, id: InstId, cx: &Context<'_>) -> Option<(Patch, Candidate)> {
     let reduce = MonoidReduce::of(module, id, cx.float_mode)?;
     let Reducer::Each(each) = &reduce.reducer else { return None };
@@ -92,7 +93,7 @@ fn planned(module: &Module, id: InstId, cx: &Context<'_>) -> Option<(Patch, Cand
         return None;
     }
     let (before, after) = (cx.model().of(module, id), cx.model().patch(module, &patch));
-    // The second kernel.
+    // The waits of the second kernel, in cycles.
     let more = 2.0 * cx.target.hbm_latency_cycles;
     let shape = array.without_layout();
     let candidate = Candidate {
@@ -109,8 +110,9 @@ fn planned(module: &Module, id: InstId, cx: &Context<'_>) -> Option<(Patch, Cand
     Some((patch, candidate))
 }
 
-/// Returns the least divisor of a length that is not below `least`, or else the greatest one. Divisors
-/// beyond the root do not count: the second step would be longer than the first.
+/// Returns the least divisor of `length` that is at least `least`, or else the greatest divisor
+/// below `least`. Divisors above `sqrt(length)` do not count: the second step would be longer than
+/// the first.
 fn divisor_from(length: i64, least: u64) -> Option<i64> {
     let least = i64::try_from(least).unwrap_or(i64::MAX);
     let divisors = (2..=length.isqrt()).filter(|parts| length % parts == 0);
@@ -118,7 +120,7 @@ fn divisor_from(length: i64, least: u64) -> Option<i64> {
     above.first().or(below.last()).copied()
 }
 
-/// Plans the reduce of each of `parts` parts of the columns, and of their results.
+/// Plans the reduce of each of the `parts` parts of the columns, and the reduce of their results.
 fn divided(
     module: &Module,
     reduce: &MonoidReduce,
@@ -153,7 +155,7 @@ fn divided(
         let shape = patch.shape(module, *value).clone();
         *value = patch.add(reduce.id, Op::OptimizationBarrier, shape, [*value]);
     }
-    // The columns' dims are one dim now.
+    // The dims of the columns are one dim of the partial results.
     let before = |dim: usize| if dim <= first { dim } else { dim + last - first - 1 };
     let is_reduced = |&dim: &usize| own.iter().any(|&one| usize::try_from(one) == Ok(before(dim)));
     let (reduced, kept): (Vec<usize>, Vec<usize>) = (0..dims.len()).partition(is_reduced);

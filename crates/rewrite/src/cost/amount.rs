@@ -1,26 +1,27 @@
-//! Defines costs: cycles, and the counts that they come from.
+//! Defines [`Cost`]: the modelled cycles of an instruction, a computation or a module, and the
+//! counts of memory traffic and arithmetic that reports show beside the cycles.
 
 use super::as_f64;
 
 /// The cost of an instruction, a computation or a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Cycles by the target's numbers.
+    /// The number of cycles that the model estimates.
     pub cycles: f64,
-    /// Vectors loaded and stored.
+    /// The number of vectors loaded and stored.
     pub vectors: u64,
-    /// Vectors taken apart and put together by reshapes and transposes.
+    /// The number of vectors whose elements reshapes and transposes move within vectors.
     pub realigned_vectors: u64,
-    /// Bytes loaded and stored, without padding.
+    /// The number of bytes loaded and stored, without padding.
     pub bytes: u64,
-    /// Bytes loaded and stored, padding included.
+    /// The number of bytes loaded and stored, padding included.
     pub padded_bytes: u64,
-    /// Arithmetic operations on elements.
+    /// The number of arithmetic operations on elements.
     pub flops: u64,
 }
 
 impl Cost {
-    /// Returns the cost of doing the same so many times.
+    /// Returns `count` times this cost.
     pub(super) fn times(self, count: u64) -> Self {
         Self {
             cycles: self.cycles * as_f64(count),

@@ -1,4 +1,5 @@
-//! The time of sums of columns that keep few processors busy.
+//! Computes the cycles that a sum of columns loses because it keeps few processors busy.
+//! [`CostModel`] charges them, and the pass `tree-reduce` divides such columns.
 
 use std::ops::Range;
 
@@ -7,19 +8,22 @@ use tilewright_ir::{ArrayShape, Op};
 use super::{CostModel, Operand, as_f64};
 use crate::analysis::reduce::is_plain;
 
-/// The columns that a reduction walks along its longest run of reduced dims, if elements lie within
-/// it.
+/// The columns of a reduction: the longest run of neighbouring reduced dims of an array, if the
+/// dims inside of the run (the more minor ones) have several elements. The elements of a column
+/// then do not lie side by side.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// The neighbouring dims that are reduced.
+    /// The neighbouring dims that make up the run.
     pub(crate) dims: Range<usize>,
-    /// The elements before these dims, along them and within them.
+    /// The number of elements of the dims outside of the run, of the run, and of the dims inside of
+    /// it.
     around: [i64; 3],
 }
 
 impl Columns {
-    /// Returns the columns of a reduction of `dims` of a row-major array; `None` if its longest run
-    /// of reduced dims is the innermost one.
+    /// Returns the columns of a reduction of `dims` of an array. `None` if the array is dynamic,
+    /// empty or not row-major, or if the dims inside of the longest run of reduced dims have one
+    /// element.
     pub(crate) fn of(array: &ArrayShape, dims: &[i64]) -> Option<Self> {
         array.num_elements().filter(|&elements| elements > 0 && is_plain(array))?;
         let sizes = array.dims();
@@ -37,19 +41,22 @@ impl Columns {
         longest.filter(|longest| longest.around[2] > 1)
     }
 
-    /// The elements of a column.
+    /// Returns the number of elements of a column.
     pub(crate) fn len(&self) -> i64 {
         self.around[1]
     }
 }
 
-/// The parts for each processor, at the least. With one for each, a few parts more than processors
-/// would leave most of them without work in a second round.
+/// The fewest parts per processor. With one part per processor, a number of parts slightly above
+/// the number of processors would leave most processors idle in a second round.
 const LEAST_PARTS: u64 = 2;
 
 impl CostModel<'_> {
-    /// Returns the number of processors that a sum of columns keeps busy: one for each vector of
-    /// results. `None` if it keeps all of them busy, or the compiler divides the columns by itself.
+    /// Returns the number of processors that a sum of columns keeps busy, one for each vector of
+    /// results:
+    /// `elements outside * ceil(elements inside / lanes)`.
+    /// `None` if the sum keeps all processors busy, or if the columns are so long that the compiler
+    /// itself divides them (`longest_column`).
     fn busy(&self, columns: &Columns) -> Option<u64> {
         let Columns { around: [before, len, within], .. } = columns;
         if len.unsigned_abs() > self.target.longest_column {
@@ -60,15 +67,16 @@ impl CostModel<'_> {
         (busy < self.target.processors.into()).then_some(busy)
     }
 
-    /// Returns into how many parts columns are to be divided, at the least; `None` if they keep all
-    /// processors busy as they are.
+    /// Returns the fewest parts into which columns must be divided to keep all processors busy:
+    /// `ceil(2 * processors / busy)`.
+    /// `None` under the conditions of [`Self::busy`].
     pub(crate) fn least_parts(&self, columns: &Columns) -> Option<u64> {
         let all = LEAST_PARTS * u64::from(self.target.processors);
         self.busy(columns).map(|busy| all.div_ceil(busy.max(1)))
     }
 
-    /// Computes the cycles that a reduce takes longer than main memory does because it keeps few
-    /// processors busy.
+    /// Computes the cycles by which idle processors lengthen a reduce:
+    /// `cycles to read its arrays from main memory * (processors / busy - 1)`.
     pub(super) fn idle_cycles(&self, op: &Op, operands: &[Operand<'_>]) -> f64 {
         let Op::Reduce(attrs) = op else { return 0.0 };
         if self.target.processors == 1 {

@@ -1,8 +1,11 @@
-//! Finds the instructions that run beside contractions, while the matrix unit works.
+//! Finds the instructions that are computed in the kernel of a contraction (a matrix product or a
+//! convolution), and the convolutions whose spatial dims the compiler moves into the batch. The
+//! ledger and the searches for readers use both.
 //!
-//! XLA's compiler for such machines makes one kernel of a product or convolution, the elementwise
-//! ops that compute its operands alone, and the elementwise ops on its result. The vector units
-//! have time for these ops, so they cost nothing extra (`fuses_contractions`).
+//! XLA's compiler for machines with a matrix unit makes one kernel of a contraction, the inlined
+//! ops that only compute its operands, and the elementwise ops on its result. The vector units are
+//! free while the matrix unit works, so these ops cost no cycles on a target with
+//! `fuses_contractions`.
 
 use tilewright_ir::{ArrayShape, CompId, InstId, Module, Op, Opcode, SecondaryMap, Shape};
 
@@ -12,13 +15,14 @@ use super::residency::AllFacts;
 use super::sweeps::filled;
 use super::{Operand, as_f64, size};
 
-/// Checks whether an instruction is a product of matrices or a convolution.
+/// Checks whether an instruction is a matrix product or a convolution.
 pub(super) fn is_contraction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Dot | Opcode::Convolution)
 }
 
-/// Checks whether a convolution is one of so few images that the compiler moves space into its batch. A
-/// single image is left as it is, or read as if it were.
+/// Checks whether the compiler moves the spatial dims of a convolution into its batch, which it
+/// does for few images: `2 <= images < space_to_batch_below`. A single image is left as it is, or
+/// read as if it were.
 pub(crate) fn moves_space(module: &Module, id: InstId, target: &Target) -> bool {
     let (Op::Convolution(attrs), Some(&images)) = (module.op(id), module.operands(id).first())
     else {
@@ -30,10 +34,13 @@ pub(crate) fn moves_space(module: &Module, id: InstId, target: &Target) -> bool 
     batch.is_some_and(|batch| (2..i64::from(target.space_to_batch_below)).contains(&batch))
 }
 
-/// Returns how many copies of its images a convolution makes to have them in a form that it takes: one if it
-/// has space in its batch and they have not. If they have and it has not, it is the gradient of a kernel,
-/// which takes them once for each place along the kernel's first dim (`PropagateOnBackpropFilterConv` in
-/// `xla/service/space_to_batch_converter.cc`).
+/// Returns how many copies of its images a convolution is charged for. `takes_moved` says whether
+/// the convolution has space in its batch, and `are_moved` whether its images have.
+/// - Only the convolution has: one copy brings its images into that form.
+/// - Only the images have: the convolution is the gradient of a kernel, and copies the images once
+///   for each index of the kernel's first spatial dim (`PropagateOnBackpropFilterConv` in
+///   `xla/service/space_to_batch_converter.cc`).
+/// - Otherwise: none.
 pub(super) fn copies_of_images(
     module: &Module,
     id: InstId,
@@ -53,7 +60,8 @@ pub(super) fn copies_of_images(
 }
 
 /// Returns the dim of a contraction's result that runs along the lanes: the output feature of a
-/// convolution, or the last dim of a product's right side.
+/// convolution, or the last dim of a matrix product. `None` if the right operand of a product has
+/// only batch and contracting dims, so that the last dim comes from the left operand.
 pub(super) fn output_feature(module: &Module, id: InstId) -> Option<i64> {
     match module.op(id) {
         Op::Convolution(attrs) => Some(attrs.dim_labels.output_feature),
@@ -68,9 +76,9 @@ pub(super) fn output_feature(module: &Module, id: InstId) -> Option<i64> {
     }
 }
 
-/// Returns the inlined instructions that are part of a contraction's kernel: those that only
-/// contractions read, directly or through such instructions, and the elementwise ones on the result
-/// of a contraction that nothing else reads.
+/// Returns the inlined instructions of a computation that are part of a contraction's kernel: those
+/// that only contractions read, directly or through other such instructions, and the elementwise
+/// ops and reshapes on the result of a contraction that nothing else reads.
 pub(super) fn beside_contractions(
     module: &Module,
     computation: CompId,
@@ -109,25 +117,29 @@ pub(super) fn beside_contractions(
     found
 }
 
-/// The facts about an instruction in the search for contractions' kernels.
+/// The facts about an instruction in [`beside_contractions`].
 #[derive(Clone, Copy, Default)]
 struct Node {
+    /// Whether any instruction reads the value.
     is_used: bool,
-    /// Whether any user is outside contractions' kernels.
+    /// Whether a user is no contraction, and no [input](Self::is_input) of one.
     leads_elsewhere: bool,
-    /// Whether only contractions read it, directly or through such instructions.
+    /// Whether the instruction is inlined, and only contractions read it, directly or through such
+    /// instructions.
     is_input: bool,
-    /// Whether it computes on the result of a contraction that nothing else reads.
+    /// Whether the instruction is inlined and computed from the result of a contraction that
+    /// nothing else reads, directly or through such instructions.
     is_output: bool,
 }
 
-/// Checks whether an inlined op makes as many elements as it reads; a broadcast makes more than the
+/// Checks whether an inlined op makes as many elements as it reads. A broadcast makes more than the
 /// contraction does.
 fn keeps_size(opcode: Opcode) -> bool {
     opcode.is_elementwise() || opcode == Opcode::Reshape
 }
 
-/// Counts two operations for each product that is summed.
+/// Counts the arithmetic operations of a contraction, a multiplication and an addition per product:
+/// `2 * elements of the result * products summed per element`.
 pub(super) fn contraction_flops(op: &Op, result: &Shape, operands: &[Operand<'_>]) -> u64 {
     let elements = |shape: &Shape| shape.as_array().and_then(ArrayShape::num_elements);
     let summed = match op {

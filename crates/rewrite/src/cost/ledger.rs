@@ -1,9 +1,9 @@
-//! Keeps the cost of a whole module up to date while it is edited.
+//! Keeps the cost of a whole module up to date while passes edit it.
 //!
-//! The cost of an instruction depends on itself and its operands. The ledger stores it, and
-//! computes it again for edited instructions. Other costs depend on more: arrays that are read
-//! again (`lone_readers.rs`, `sweeps.rs`) and values that reductions share (`shared_stores.rs`).
-//! The ledger updates these, too, from the edited instructions; on targets that share sweeps it
+//! The cost of an instruction depends on the instruction and its operands; the ledger computes it
+//! again for edited instructions. Other costs depend on more: arrays that are read again
+//! (`lone_readers.rs`, `sweeps.rs`) and values that reductions share (`shared_stores.rs`). The
+//! ledger updates these from the edited instructions, too. On targets with `shares_sweeps` it
 //! instead visits each edited computation once.
 
 use std::collections::VecDeque;
@@ -34,45 +34,45 @@ pub struct Ledger<'a> {
     model: CostModel<'a>,
     entry: Option<CompId>,
     facts: AllFacts,
-    /// The cost of each instruction by itself, and the computation that it is counted in.
+    /// The contribution of each instruction to the sum of its computation.
     items: SecondaryMap<InstId, Item>,
     sums: FxHashMap<CompId, Sum>,
     totals: FxHashMap<CompId, Cost>,
-    /// The extra costs of the entry's instructions at the last count.
+    /// The extra costs of the entry's instructions at its last count.
     charges: Charges,
     /// The cycles in which the entry's kernels wait for main memory and for other devices.
     latency: f64,
-    /// The devices that the module runs on.
+    /// The devices that the module is divided over.
     devices: Devices,
-    /// The bodies of fusions, on a target where they matter.
+    /// The bodies of fusions, on a target without `fuses_shared`.
     fusions: FxHashSet<CompId>,
-    /// The state before the last update, unless that was kept or rolled back.
+    /// The values that the last update replaced, unless it was kept or rolled back.
     before: Option<Before>,
     /// The instructions that the last update visited.
     met: Vec<InstId>,
     scratch: Scratch,
-    /// The readers of large arrays, on a target that shares no sweeps.
+    /// The readers of large arrays, on a target without `shares_sweeps`.
     lone: Option<LoneReaders>,
-    /// The values that reductions share, on a target that stores them.
+    /// The values that reductions share, on a target without `fuses_shared`.
     stores: Option<SharedStores>,
 }
 
-/// An instruction's part in the sum of its computation.
+/// The contribution of an instruction to the sum of its computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Item {
     computation: Option<CompId>,
-    /// The cost of the instruction, with the computations that it calls.
+    /// The cost of the instruction and of the computations that it calls.
     cost: Cost,
-    /// Whether it is an array too large for vector memory.
+    /// Whether the result is an array too large for vector memory.
     is_large: bool,
-    /// Whether it is a contraction of small arrays, which is a kernel of its own.
+    /// Whether the instruction is a contraction of small arrays, which is a kernel of its own.
     is_alone: bool,
     is_contraction: bool,
-    /// Whether it takes cycles itself.
+    /// Whether the instruction takes cycles itself.
     works: bool,
 }
 
-/// The sums over the instructions of a computation, each counted by itself.
+/// The sums over the items of a computation's instructions: costs, and counts of instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     total: Total,
@@ -83,18 +83,18 @@ struct Sum {
     working: usize,
 }
 
-/// The values that an update replaced.
+/// The values that an update replaced, which a roll-back restores.
 #[derive(Clone, Debug, Default)]
 struct Before {
     facts: Vec<(InstId, Facts, Role)>,
     items: Vec<(InstId, Item)>,
     totals: Vec<(CompId, Option<Cost>)>,
     latency: f64,
-    /// The devices, if computations were added.
+    /// The devices, if the update added computations.
     devices: Option<Devices>,
 }
 
-/// The extra costs of instructions, beyond the cost of each by itself.
+/// The extra costs of instructions that depend on the whole computation, and their sum.
 #[derive(Clone, Debug, Default)]
 struct Charges {
     of: FxHashMap<InstId, Cost>,
@@ -121,7 +121,7 @@ impl<'a> Ledger<'a> {
         ledger
     }
 
-    /// Builds the ledger of a module; `None` if another thread sets `cancel` meanwhile.
+    /// Builds the ledger of a module, or returns `None` if another thread sets `cancel` meanwhile.
     pub(super) fn with_cancel(
         module: &Module,
         model: CostModel<'a>,
@@ -131,7 +131,7 @@ impl<'a> Ledger<'a> {
         ledger.fill(module, || cancel.load(Ordering::Relaxed)).then_some(ledger)
     }
 
-    /// A ledger without costs.
+    /// Returns a ledger whose costs are not computed yet.
     fn empty(module: &Module, model: CostModel<'a>) -> Self {
         let stores_shared = !model.target.fuses_shared;
         Self {
@@ -153,7 +153,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Computes all costs, unless it is cancelled. Returns whether they are there.
+    /// Computes all costs. Returns whether it finished without being cancelled.
     fn fill(&mut self, module: &Module, is_cancelled: impl Fn() -> bool) -> bool {
         for &computation in module.computations() {
             for id in module.instructions(computation) {
@@ -184,9 +184,9 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// Follows the edits of a module: the instructions in `edited` were made, removed or edited, or
-    /// their uses changed. [`Self::roll_back`] undoes the update until [`Self::keep`]. The entry
-    /// and the set of fusion bodies must not change.
+    /// Updates the costs after edits: `edited` holds the instructions that were made, removed or
+    /// edited, or whose uses changed. [`Self::roll_back`] undoes the update until [`Self::keep`].
+    /// The entry and the set of fusion bodies must not change.
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
         let mut before = Before { latency: self.latency, ..Before::default() };
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
@@ -218,7 +218,8 @@ impl<'a> Ledger<'a> {
         self.met = met;
     }
 
-    /// Returns the ledger of the module after these edits, which may be of any kind.
+    /// Returns this ledger after edits of any kind, built anew if the entry or the fusion bodies
+    /// changed or if more than a quarter of the instructions were edited.
     pub(crate) fn caught_up(mut self, module: &Module, edited: &[InstId]) -> Self {
         let is_same_frame = self.entry == module.entry()
             && (self.stores.is_none() || fused_computations(module) == self.fusions);
@@ -282,8 +283,8 @@ impl<'a> Ledger<'a> {
         self.facts.role(id).is_large
     }
 
-    /// Returns the cost of an instruction of the entry at the last count, with the computations
-    /// that it calls. A roll-back does not restore it.
+    /// Returns the cost of an instruction of the entry, its extra costs and its callees included.
+    /// [`Self::roll_back`] does not restore the extra costs.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
         let mut cost = self.items[id].cost;
         cost += self.charges.of(id);
@@ -298,7 +299,7 @@ impl<'a> Ledger<'a> {
     /// Computes the most bytes that hold values at once: see [`super::peak_live_bytes`].
     pub fn peak_live_bytes(&self, module: &Module) -> u64 {
         let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
-        // A computation stands after its callees.
+        // The callees of a computation come before it.
         for computation in computations_run(module) {
             let peak = peak(module, computation, &self.facts, &peaks);
             peaks.insert(computation, peak);
@@ -339,10 +340,10 @@ impl<'a> Ledger<'a> {
         lone
     }
 
-    /// Follows edits from operands to users, as long as users see a difference. Returns all visited
-    /// instructions, each once.
+    /// Finds the facts of the edited instructions again, then those of their users, for as long as
+    /// users see a difference. Returns all visited instructions, each once.
     fn follow(&mut self, module: &Module, edited: &[InstId], before: &mut Before) -> Vec<InstId> {
-        // The queue holds each instruction at most once, so one with many operands waits for all.
+        // The queue holds each instruction once, mostly behind all of its edited operands.
         let mut next: VecDeque<InstId> = edited.iter().copied().collect();
         let mut waiting: FxHashSet<InstId> = edited.iter().copied().collect();
         let mut met: Vec<InstId> = edited.to_vec();
@@ -378,8 +379,8 @@ impl<'a> Ledger<'a> {
         !facts.looks_like(&old)
     }
 
-    /// Updates the extra costs after edits of these instructions, and adds to `met` the
-    /// instructions whose extra costs changed.
+    /// Updates the readers of large arrays and the values that reductions share after edits of
+    /// `met`, and adds to `met` the instructions for which these changed.
     fn follow_besides(&mut self, module: &Module, met: &mut Vec<InstId>) {
         let facts = &self.facts;
         let edited = met.len();
@@ -395,7 +396,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Finds the facts and the role of an instruction from those of its operands.
+    /// Returns the facts and the role of an instruction, found from those of its operands.
     fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
         let mut facts = self.model.facts(module, id, &self.facts);
         if let (true, Some(of)) = (is_guard(module, id), module.instruction(id).parent()) {
@@ -404,7 +405,7 @@ impl<'a> Ledger<'a> {
         (facts, self.model.role(module, id, &facts))
     }
 
-    /// Computes an instruction's own part in the sum of its computation.
+    /// Computes the contribution of an instruction to the sum of its computation.
     fn item(&self, module: &Module, id: InstId) -> Item {
         let Some(computation) = module.instruction(id).parent() else { return Item::default() };
         let (model, facts) = (&self.model, &self.facts[id]);
@@ -447,7 +448,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Counts an instruction as `item`, in place of its former item.
+    /// Replaces the item of an instruction in the sum of its computation.
     fn count(&mut self, id: InstId, item: Item) {
         let old = std::mem::replace(self.items.get_mut(id), item);
         for (item, is_there) in [(old, false), (item, true)] {
@@ -469,18 +470,18 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Adds the extra costs that depend on a whole computation, whose instructions were counted
-    /// before. Returns the cost of the computation.
+    /// Computes the cost of a computation, whose instructions must have been counted:
+    /// `items + extra costs + 2 * kernels * hbm_latency_cycles (+ waits of devices in the entry)`.
     fn recount(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let sum = self.sums.get(&computation).copied().unwrap_or_default();
         let mut charges = Charges::default();
-        // XLA inlines manual computations, so that small work in them shares the kernels of the caller.
+        // XLA inlines manual computations: the small work in them shares a kernel of the caller.
         let is_inlined = self.devices.is_body(computation);
         let mut kernels = usize::from(sum.working > 0 && !is_inlined);
         if sum.large > 0 {
-            // All small arrays share one kernel, but each contraction of them is a kernel of its
-            // own.
+            // Each sweep is a kernel. The work on small arrays shares one of these kernels, but
+            // each contraction of small arrays is a kernel of its own (`alone`).
             let sweeps = match &self.lone {
                 Some(lone) => lone.count(computation),
                 None => self.read_again(module, computation, &mut charges),
@@ -489,7 +490,7 @@ impl<'a> Ledger<'a> {
         }
         if is_entry {
             for (payer, output) in outputs(module, computation, &self.facts) {
-                // A result that costs nothing is not stored: it is in memory already.
+                // An instruction without cost stores nothing: its result is in memory already.
                 let stored = self.cycles_with(&charges, payer);
                 let unread = model.written_only(self.weighed(module, output)).min(stored);
                 charges.add_cycles(payer, -unread);
@@ -497,7 +498,7 @@ impl<'a> Ledger<'a> {
         }
         if model.target.fuses_contractions && sum.contractions > 0 {
             for id in beside_contractions(module, computation, &self.facts) {
-                // Storing a result still costs cycles.
+                // The cycles of storing the result stay charged.
                 let computed = self.facts[id].cost.cycles.min(self.cycles_with(&charges, id));
                 charges.add_cycles(id, -computed);
             }
@@ -523,12 +524,12 @@ impl<'a> Ledger<'a> {
         self.devices.traffic(module)
     }
 
-    /// Returns the cycles of an instruction with its charges.
+    /// Returns the cycles of an instruction, its extra costs included.
     fn cycles_with(&self, charges: &Charges, id: InstId) -> f64 {
         self.items[id].cost.cycles + charges.of(id).cycles
     }
 
-    /// Charges arrays for being read again. Returns the number of sweeps that read anything.
+    /// Charges large arrays for each read but the first. Returns the number of sweeps that read.
     fn read_again(&mut self, module: &Module, computation: CompId, charges: &mut Charges) -> usize {
         let (model, mut scratch) = (self.model, std::mem::take(&mut self.scratch));
         let facts = &self.facts;
@@ -540,7 +541,7 @@ impl<'a> Ledger<'a> {
                 let again = model.main_memory_read(self.weighed(module, id)).cycles;
                 charges.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
             }
-            // A part of an array is read for itself.
+            // A slice of the array reads its own part of it.
             let users = module.uses(id).map(|one| one.user);
             for part in users.filter(|&user| module.opcode(user) == Opcode::Slice) {
                 let read = model.main_memory_read(self.weighed(module, part)).cycles;
@@ -556,9 +557,9 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Returns the instructions of a computation that call any of these computations.
+/// Returns the instructions of a computation that call any of the computations `of`.
 fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<InstId> {
-    // Nothing calls the entry, which most edits are in.
+    // Most edits are in the entry alone, which nothing calls.
     if of.iter().all(|&callee| module.entry() == Some(callee)) {
         return Vec::new();
     }
@@ -566,8 +567,8 @@ fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<
     module.instructions(computation).filter(calls).collect()
 }
 
-/// Returns the results of the entry that nothing reads again, each after the instruction whose cost
-/// includes storing it.
+/// Returns the results of the entry that nothing reads again, as pairs: the instruction whose cost
+/// includes storing the result, and the result.
 fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, InstId)> {
     let Some(root) = module.computation(entry).root() else { return Vec::new() };
     let is_tuple = module.opcode(root) == Opcode::Tuple;
@@ -588,8 +589,8 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
     pairs.collect()
 }
 
-/// Checks whether called computations work on whole arrays. The computations of reduces, sorts and
-/// similar ops work on elements and are counted with their caller.
+/// Checks whether the computations that an op calls work on whole arrays. The computations of
+/// reduces, sorts and similar ops work on elements, and the cost of such an op includes them.
 pub(super) fn runs_its_callees(opcode: Opcode) -> bool {
     matches!(
         opcode,

@@ -1,9 +1,9 @@
-//! Counts how often arrays in main memory are read, on a target that shares no sweeps.
+//! Counts how often each array in main memory is read, on a target without `shares_sweeps`. The
+//! ledger charges for these reads; for other targets see `sweeps.rs`.
 //!
-//! On such a target each reduction and each result reads its arrays for itself. The readers of an
-//! array are therefore found locally: they depend on its users, and on the users of those that are
-//! inlined or aliases. [`LoneReaders`] follows the edits of a module. For targets that share sweeps
-//! see `sweeps.rs`.
+//! On such a target each reduction and each stored result reads its arrays for itself. The readers
+//! of an array therefore depend only on its users, and on the users of those users that are inlined
+//! or aliases. [`LoneReaders`] updates the readers from the edited instructions.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -15,32 +15,36 @@ use tilewright_ir::{CompId, InstId, Module, SecondaryMap};
 use super::readers::MOST_READERS;
 use super::residency::AllFacts;
 
-/// The readers of the large arrays of a module.
+/// The readers of the large arrays of a module. A *reader* is an instruction that reads them from
+/// main memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoneReaders {
     nodes: SecondaryMap<InstId, Node>,
-    /// The number of large arrays that each reader of a computation reads.
+    /// For each computation, its readers and the number of large arrays that each of them reads.
     arrays: FxHashMap<CompId, FxHashMap<InstId, usize>>,
     /// The nodes that the last update replaced, unless it was kept or rolled back.
     before: Vec<(InstId, Node)>,
 }
 
-/// The facts about one instruction.
+/// The facts about one instruction and its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Node {
-    /// Whether it is large, or inlined with an operand for which this holds.
+    /// Whether the value is a large array, or is inlined and computed from one.
     is_from_large: bool,
-    /// Whether it is large, or inlined or an alias with an operand for which this holds.
+    /// Whether the value is a large array, or is reached from one through inlined values and
+    /// aliases.
     leads_to_large: bool,
-    /// Whether it reads main memory.
+    /// Whether the instruction reads a large array from main memory.
     reads: bool,
-    /// The first readers of its value from main memory, in order of their ids.
+    /// The readers of the value from main memory, in order of their ids: at most [`MOST_READERS`],
+    /// those with the smallest ids. An inlined value or an alias has the readers of its users.
     readers: SmallVec<[InstId; 2]>,
-    /// The computation of a large array that is read; none for other instructions.
+    /// The computation of the instruction if its value is a large array that is read; `None`
+    /// otherwise.
     array_of: Option<CompId>,
 }
 
-/// A module, the facts about it, and the test for large arrays.
+/// A module, the facts about its instructions, and the test for large arrays.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) module: &'a Module,
@@ -53,7 +57,7 @@ impl LoneReaders {
     pub(super) fn enter(&mut self, computation: CompId, view: View<'_>) {
         let module = view.module;
         self.nodes.fill(module.instruction_bound());
-        // The others read no large array, and are read for none.
+        // All other instructions read no large array, and have no readers.
         let mut relevant: Vec<InstId> = Vec::new();
         for id in module.instructions(computation) {
             let (is_from_large, leads_to_large) = self.seen_from_operands(id, view);
@@ -73,7 +77,8 @@ impl LoneReaders {
         }
     }
 
-    /// Follows edits: these instructions, or the facts about them, may have changed.
+    /// Updates the readers after edits: the instructions in `edited`, or the facts about them, may
+    /// have changed.
     pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
         self.before.clear();
         let module = view.module;
@@ -82,7 +87,7 @@ impl LoneReaders {
             met.iter().flat_map(|&id| module.operands(id).iter().copied()).collect();
         let mut waiting: FxHashSet<InstId> = met.iter().copied().collect();
         met.extend(operands.into_iter().filter(|&id| waiting.insert(id)));
-        // Operands mostly have smaller ids than their users.
+        // Visit users first: operands mostly have smaller ids than their users.
         met.sort_unstable_by_key(|&id| std::cmp::Reverse(id));
         let mut next = VecDeque::from(met);
         // If an edit affects much of a module, or ids are in another order, visiting the whole
@@ -102,8 +107,8 @@ impl LoneReaders {
         }
     }
 
-    /// Finds the readers for every instruction again, users before operands. `left` holds the
-    /// edited instructions that were not visited yet, including removed ones.
+    /// Computes the node of every instruction again, users before operands. `left` holds the edited
+    /// instructions that were not visited yet, including removed ones.
     fn visit_all(&mut self, left: VecDeque<InstId>, view: View<'_>) {
         let module = view.module;
         for id in left.into_iter().filter(|&id| module.instruction(id).parent().is_none()) {
@@ -116,7 +121,8 @@ impl LoneReaders {
         }
     }
 
-    /// Finds the readers for an instruction again. Returns whether its operands see a difference.
+    /// Computes the node of an instruction again from its users. Returns whether its operands see a
+    /// difference.
     fn visit(&mut self, id: InstId, view: View<'_>) -> bool {
         let is_there = view.module.instruction(id).parent().is_some();
         let node = if is_there { self.seen_from_users(id, view) } else { Node::default() };
@@ -130,8 +136,8 @@ impl LoneReaders {
         is_seen
     }
 
-    /// Finds again which instructions are large or lead to large arrays. Returns the edited
-    /// instructions and the users of those that changed, each once.
+    /// Computes [`Node::is_from_large`] and [`Node::leads_to_large`] again, from operands to users.
+    /// Returns the edited instructions and the users of those that changed, each once.
     fn follow_down(&mut self, edited: &[InstId], view: View<'_>) -> Vec<InstId> {
         let mut met = edited.to_vec();
         let mut is_met: FxHashSet<InstId> = edited.iter().copied().collect();
@@ -147,7 +153,7 @@ impl LoneReaders {
                 continue;
             }
             self.before.push((id, old.clone()));
-            // The readers are found later.
+            // The readers are updated later, by `visit`.
             let node = self.nodes.get_mut(id);
             (node.is_from_large, node.leads_to_large) = found;
             for user in view.module.uses(id).map(|one| one.user) {
@@ -177,7 +183,7 @@ impl LoneReaders {
         self.before.iter().map(|&(id, _)| id)
     }
 
-    /// Returns how often an array is read beyond the first time.
+    /// Returns how often a large array is read beyond the first time.
     pub(super) fn rereads(&self, id: InstId) -> usize {
         let node = &self.nodes[id];
         if node.array_of.is_some() { node.readers.len().saturating_sub(1) } else { 0 }
@@ -202,7 +208,7 @@ impl LoneReaders {
         (from_large, to_large)
     }
 
-    /// Computes the node of an instruction from its users.
+    /// Computes the node of an instruction from the nodes of its users.
     fn seen_from_users(&self, id: InstId, view: View<'_>) -> Node {
         let View { module, facts, is_large } = view;
         let (old, role) = (&self.nodes[id], facts.role(id));
@@ -212,7 +218,7 @@ impl LoneReaders {
         let mut readers: SmallVec<[InstId; 2]> = SmallVec::new();
         if old.leads_to_large {
             let users = module.uses(id).map(|one| one.user);
-            // A user that has the value stored first reads the stored copy.
+            // A user that has an inlined value stored reads the stored copy instead.
             users
                 .filter(|&user| !(role.is_inlined() && facts.role(user).stores_operands))
                 .for_each(|user| self.add_readers(user, facts, &mut readers));
@@ -222,7 +228,8 @@ impl LoneReaders {
         Node { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
     }
 
-    /// Adds the instructions that read main memory for the operands of a user.
+    /// Adds to `readers` the instructions that read main memory for one use of a value: `user`
+    /// itself, and the readers of its value if that is inlined or an alias.
     fn add_readers(&self, user: InstId, facts: &AllFacts, readers: &mut SmallVec<[InstId; 2]>) {
         let (node, role) = (&self.nodes[user], facts.role(user));
         let mut add = |reader: InstId| {
@@ -241,7 +248,7 @@ impl LoneReaders {
         }
     }
 
-    /// Replaces the node of an instruction.
+    /// Replaces the node of an instruction, and updates the counts of its readers.
     fn set(&mut self, id: InstId, node: Node) {
         let old = std::mem::replace(self.nodes.get_mut(id), node);
         if let Some(computation) = old.array_of {

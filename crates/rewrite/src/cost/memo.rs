@@ -1,6 +1,7 @@
-//! Stores the footprints of arrays and the costs of moving them.
+//! Stores the footprints of arrays and the costs of reshapes and transposes, for
+//! [`super::CostModel`].
 //!
-//! A module has few shapes and many instructions, each of which is weighed many times. The
+//! A module has few shapes and many instructions, and each instruction is weighed many times. The
 //! footprint of each shape, and the cost of each move from one shape to another, is computed once.
 
 use std::cell::RefCell;
@@ -9,7 +10,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::{ArrayShape, Dims};
 use tilewright_target::{Footprint, ReshapeCost, Target};
 
-/// The results computed so far for one target. Use another memo for another target.
+/// The results computed so far for one target. Each target needs a memo of its own.
 #[derive(Debug, Default)]
 pub struct Memo {
     footprints: RefCell<FxHashMap<ArrayShape, Footprint>>,
@@ -17,11 +18,11 @@ pub struct Memo {
     transposes: RefCell<FxHashMap<ArrayShape, FxHashMap<ArrayShape, Transposes>>>,
 }
 
-/// Permutations that turn one shape into another, and the vectors that each moves.
+/// The cost of each permutation that turns one shape into another.
 type Transposes = FxHashMap<Dims, ReshapeCost>;
 
 impl Memo {
-    /// Returns the footprint of an array.
+    /// Returns the footprint of an array on the target.
     pub(super) fn footprint(&self, target: &Target, array: &ArrayShape) -> Footprint {
         if let Some(&found) = self.footprints.borrow().get(array) {
             return found;
@@ -31,7 +32,7 @@ impl Memo {
         footprint
     }
 
-    /// Returns the cost of a reshape.
+    /// Returns the cost of a reshape on the target.
     pub(super) fn reshape(
         &self,
         target: &Target,
@@ -47,7 +48,7 @@ impl Memo {
         cost
     }
 
-    /// Returns the cost of a transpose.
+    /// Returns the cost of a transpose on the target.
     pub(super) fn transpose(
         &self,
         target: &Target,

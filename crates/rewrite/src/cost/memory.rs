@@ -1,4 +1,5 @@
-//! Computes how much memory is in use at once.
+//! Computes the peak live bytes of a computation: the most memory that its values occupy at once.
+//! The ledger asks for each computation that the entry runs, callees first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -8,8 +9,9 @@ use super::ledger::runs_its_callees;
 use super::residency::AllFacts;
 use super::sweeps::filled;
 
-/// Computes the most bytes that a computation and its callees hold at once. Its parameters belong
-/// to the caller unless it is the entry.
+/// Computes the peak live bytes of a computation and its callees. `peaks` holds those of the
+/// callees. The parameters of a computation other than the entry belong to its caller and are not
+/// counted.
 pub(super) fn peak(
     module: &Module,
     computation: CompId,
@@ -41,18 +43,20 @@ pub(super) fn peak(
     most
 }
 
-/// The period for which the value of an instruction is kept.
+/// The time for which the value of an instruction is kept.
 #[derive(Clone, Copy, Default)]
 struct Life {
-    /// The place of the last instruction that needs it.
+    /// The position, in the order of the computation, of the last instruction that needs the value.
     last: usize,
-    /// Whether memory is taken for it: see [`Role::is_made`](super::roles::Role::is_made).
+    /// Whether the value takes memory of its own: see
+    /// [`Role::is_made`](super::roles::Role::is_made).
     is_made: bool,
-    /// Whether a user reads it from memory.
+    /// Whether a user has the value stored, to read it from memory.
     is_stored: bool,
 }
 
-/// Computes how long the value of each instruction is kept.
+/// Computes how long the value of each instruction is kept. A value that takes no memory keeps its
+/// operands until its own last use.
 fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<InstId, Life> {
     let mut lives: SecondaryMap<InstId, Life> = filled(module, order.len());
     for (place, &id) in order.iter().enumerate().rev() {
@@ -71,7 +75,7 @@ fn lives(module: &Module, order: &[InstId], facts: &AllFacts) -> SecondaryMap<In
     lives
 }
 
-/// Returns the computations that the entry runs on whole arrays, and the entry, callees first.
+/// Returns the entry and all computations that it runs on whole arrays, callees first.
 pub(super) fn computations_run(module: &Module) -> Vec<CompId> {
     let mut is_run: FxHashSet<CompId> = module.entry().into_iter().collect();
     let mut run = Vec::new();

@@ -1,15 +1,15 @@
-//! Models the cost of an instruction on a target; nothing is measured.
+//! The cost model: estimates the cycles and the memory traffic of an instruction on a target.
 //!
-//! The model is that of a backend that fuses: an elementwise op, broadcast, iota or scalar constant
-//! is computed where it is used and never stored; all other results are *stored*, which means that
-//! they cross main memory once each way unless they are small. A reader loads stored operands
-//! vector by vector. A reader that cannot fuse (a tuple, and a contraction on most targets) first
-//! has its fused operands stored.
+//! The model describes a backend that fuses. An elementwise op, a broadcast, an iota or a scalar
+//! constant is *fused*: it is computed where it is used, and never stored. Every other result is
+//! *stored*: it crosses main memory once each way, unless it is small enough to stay in vector
+//! memory. A reader loads stored operands vector by vector. A reader that cannot fuse (a tuple, or
+//! a contraction on a target without `fuses_contractions`) first has its fused operands stored.
 //!
-//! The cost of an instruction therefore depends only on itself, the computation that it reduces by
-//! and its direct operands, and the cost of a rewrite can be weighed before it is made. `ledger.rs`
-//! adds the costs that depend on the whole module: arrays that are read again, results that nothing
-//! reads, and how often kernels wait for main memory.
+//! The cost of an instruction therefore depends only on the instruction, the computation that it
+//! reduces by and its direct operands. Passes ask [`CostModel`] what a rewrite costs before they
+//! make it. `ledger.rs` adds the costs that depend on the whole module: arrays that are read again,
+//! results that nothing reads, and the cycles in which kernels wait for main memory.
 
 mod amount;
 pub(crate) mod columns;
@@ -48,11 +48,11 @@ pub use module::{
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 
-/// The number of instructions that are visited to see whether the first of them, a reshape, is
-/// computed where it is used. Longer chains of reshapes are merged by canonicalisation.
+/// The most instructions that are visited to decide whether the first of them, a reshape, is fused.
+/// A longer chain of reshapes counts as stored; canonicalisation merges such chains.
 const LOOKED_THROUGH: usize = 4;
 
-/// A shape and the footprint of a value of it.
+/// A shape, and the memory that a value of this shape occupies.
 #[derive(Clone, Copy, Debug)]
 pub struct Weighed<'a> {
     /// The shape.
@@ -61,38 +61,39 @@ pub struct Weighed<'a> {
     pub footprint: Footprint,
 }
 
-/// The properties of an operand that costs depend on.
+/// The properties of an operand that the cost of its user depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// The operand's shape and footprint.
     pub value: Weighed<'a>,
-    /// Whether it is computed where it is used, and not stored.
+    /// Whether the operand is computed where it is used, and not stored.
     pub fused: bool,
-    /// Whether its users must split the indices of each element: it is a reshape of a fused value,
-    /// and changes the minor dim.
+    /// Whether the operand is a fused reshape that changes the minor dim. Its users must then split
+    /// the index of each element.
     pub regrouped: bool,
 }
 
 /// The cost model of one target.
 #[derive(Clone, Copy, Debug)]
 pub struct CostModel<'a> {
-    /// The machine.
+    /// The target whose costs are modelled.
     pub target: &'a Target,
     memo: &'a Memo,
 }
 
 impl<'m> CostModel<'m> {
-    /// Returns the cost model of a target; `memo` holds the results computed for it before.
+    /// Returns the cost model of a target. `memo` stores results for this target, and must not have
+    /// been used for another one.
     pub fn new(target: &'m Target, memo: &'m Memo) -> Self {
         Self { target, memo }
     }
 
-    /// Returns a shape with its footprint on the target.
+    /// Returns a shape with its footprint.
     pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
         Weighed { shape, footprint: self.footprint(shape) }
     }
 
-    /// Computes the footprint of a value of a shape on the target.
+    /// Computes the memory that a value of a shape occupies: for a tuple, the sum over its arrays.
     pub fn footprint(&self, shape: &Shape) -> Footprint {
         match shape.as_array().and_then(|array| self.without_ones(array)) {
             Some(array) => self.memo.footprint(self.target, &array),
@@ -109,9 +110,10 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// Returns a small array without its dims of size 1, if it has any: a backend gives it a layout
-    /// in which these dims take no room, so a reshape that adds or drops them moves nothing.
-    /// Whether a large array has that layout depends on its other readers.
+    /// Returns an array without its dims of size 1. `None` if it has no such dims, is dynamic or
+    /// not row-major, or is too large to stay in vector memory. A backend gives a small array a
+    /// layout in which these dims take no room, so a reshape that adds or drops them moves nothing.
+    /// Whether a large array has such a layout depends on its other readers.
     fn without_ones(&self, array: &ArrayShape) -> Option<ArrayShape> {
         if !array.dims().contains(&1) || !is_plain(array) {
             return None;
@@ -121,8 +123,8 @@ impl<'m> CostModel<'m> {
         self.holds_on_chip(self.memo.footprint(self.target, &large).padded_bytes).then_some(large)
     }
 
-    /// Computes the vectors that a reshape from one array to the other moves. A reshape of small
-    /// arrays that only adds or drops dims of size 1 moves none.
+    /// Returns how a reshape moves elements, and how many vectors it realigns. A reshape of a small
+    /// array that only adds or drops dims of size 1 moves nothing.
     fn reshape_cost(&self, from: &ArrayShape, to: &ArrayShape) -> ReshapeCost {
         let [small_from, small_to] = [from, to].map(|array| self.without_ones(array));
         let (from, to) = (small_from.as_ref().unwrap_or(from), small_to.as_ref().unwrap_or(to));
@@ -138,7 +140,8 @@ impl<'m> CostModel<'m> {
         Operand { value: self.weigh(shape), fused, regrouped }
     }
 
-    /// Returns a value of a patch as an operand; `fused` says which planned instructions are fused.
+    /// Returns a value that a patch reads or adds as an operand. `fused` says, for each instruction
+    /// that the patch adds, whether it is fused.
     pub fn planned_operand<'a>(
         &self,
         module: &'a Module,
@@ -160,7 +163,8 @@ impl<'m> CostModel<'m> {
         Operand { value: self.weigh(shape), fused, regrouped }
     }
 
-    /// Checks whether the result is computed where it is used, and never stored.
+    /// Checks whether an instruction is fused: its result is computed where it is used, and never
+    /// stored.
     pub fn fuses(&self, op: &Op, result: &Shape, operands: &[Operand<'_>]) -> bool {
         match op.opcode() {
             Opcode::Broadcast | Opcode::Iota => true,
@@ -174,8 +178,8 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// Computes the cost of an instruction, without the computations that it calls or reduces by;
-    /// see [`Self::in_module`].
+    /// Computes the cost of an instruction from its op, result and operands. The cost leaves out
+    /// the computations that the instruction calls, and the cycles that [`Self::in_module`] adds.
     pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         match op {
             Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
@@ -201,7 +205,7 @@ impl<'m> CostModel<'m> {
                 cost
             }
             Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
-            // Rows that are left out are not loaded.
+            // A fused slice loads only the part of the array that it keeps.
             Op::Slice(_) if self.fuses(op, result.shape, operands) => {
                 let stored = operands.iter().any(|operand| !operand.fused);
                 if stored { self.load(result) } else { Cost::default() }
@@ -228,13 +232,12 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// Computes the cost of all instructions that a patch would make.
+    /// Computes the sum of the costs of all instructions that a patch adds.
     pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
         self.planned(module, patch).0.into_iter().sum()
     }
 
-    /// Computes the cost of each instruction that a patch would make, and which of them are
-    /// computed where they are used.
+    /// Computes the cost of each instruction that a patch adds, and whether each is fused.
     pub fn planned(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
         let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
         let mut costs = Vec::with_capacity(patch.planned().len());
@@ -245,7 +248,8 @@ impl<'m> CostModel<'m> {
                 .map(|&value| self.planned_operand(module, patch, &fused, value))
                 .collect();
             fused.push(match planned.operands.as_slice() {
-                // Apply the test that applies once the instruction is made.
+                // Decide as `is_fused` will once the reshape is in the module, where it is the
+                // first of the visited instructions.
                 [Value::Old(source)] if planned.op.opcode() == Opcode::Reshape => {
                     let from = module.shape(*source);
                     !self.realigns(from, &planned.shape)
@@ -266,8 +270,11 @@ impl<'m> CostModel<'m> {
         self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
     }
 
-    /// Computes the same cost as [`Self::instruction`], plus what a reduction takes beyond it as
-    /// measured ([`Target::reductions`]). The op's computation is one of the module's.
+    /// Computes the cost of an instruction whose computations are in `module`:
+    /// `instruction + reduce_excess + idle_cycles`.
+    /// For a reduce, these add the measured cycles beyond its vector operations
+    /// ([`Target::reductions`]), and the cycles that idle processors cost. Both are 0 for other
+    /// ops.
     pub fn in_module(
         &self,
         module: &Module,
@@ -280,7 +287,7 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Checks whether an instruction of a module is computed where it is used.
+    /// Checks whether an instruction of a module is fused.
     pub fn is_fused(&self, module: &Module, id: InstId) -> bool {
         self.is_fused_within(module, id, LOOKED_THROUGH)
     }
@@ -305,8 +312,9 @@ impl<'m> CostModel<'m> {
         };
         let Some(from) = operand.value.shape.as_array() else { return Cost::default() };
         let moved = self.reshape_cost(from, to);
-        // If nothing moves, a stored value only gets another name; a value computed in place has
-        // its indices split, or is stored to avoid that.
+        // If nothing moves, the reshape of a stored value is only another name for it. A reshape of
+        // a fused value that changes the minor dim costs as much as one that keeps tiles: either
+        // its users split the index of each element, or the value is stored to avoid that.
         let regroups = large_minor(from) != large_minor(to);
         let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
         let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
@@ -325,13 +333,13 @@ impl<'m> CostModel<'m> {
         };
         let moved = self.memo.transpose(self.target, [from, to], permutation);
         match moved.kind {
-            // Unlike a reshape, such a transpose moves whole tiles to other places.
+            // Unlike a reshape that keeps tiles, such a transpose moves whole tiles.
             MoveKind::KeepsTiles => self.opaque(result, operands),
             kind => self.moved(kind, moved.realigned_vectors, result, operands),
         }
     }
 
-    /// Computes the cost of a copy: into another layout it moves elements as a transpose does.
+    /// Computes the cost of a copy. A copy into another layout moves elements as a transpose does.
     fn copy(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let layout = |shape: &Shape| shape.as_array().map(ArrayShape::layout_or_default);
         let from = operands.first().and_then(|operand| layout(operand.value.shape));
@@ -368,8 +376,9 @@ impl<'m> CostModel<'m> {
         }
     }
 
-    /// Computes the cycles to take this many vectors apart and put them together; the shape with
-    /// the most rows gives an upper bound.
+    /// Computes the cycles to realign vectors:
+    /// `min(vectors * sublanes, rows) * lane_move_cycles`,
+    /// where `rows` is the number of occupied rows of the shape that has the most of them.
     fn realignment<'a>(&self, vectors: u64, shapes: impl IntoIterator<Item = &'a Shape>) -> f64 {
         let whole = as_f64(vectors) * self.target.realign_cycles();
         let rows = shapes.into_iter().filter_map(|shape| self.occupied_rows(shape)).max();
@@ -377,8 +386,9 @@ impl<'m> CostModel<'m> {
         by_rows.map_or(whole, |cycles| cycles.min(whole))
     }
 
-    /// Computes the cost of a broadcast. Indices are split for each element of the result, unless
-    /// the operand is constant along each row: then once per row is enough.
+    /// Computes the cost of a broadcast. If a regrouped operand varies along the minor dim of the
+    /// result, its index is split for each element, at `recompute_cycles` per vector. Otherwise the
+    /// operand is constant along each row, and is computed once per row at no extra cost.
     fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let mut cost = self.loads(operands);
         cost += Cost { flops: 0, ..self.compute(result, 1.0) };
@@ -412,8 +422,10 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Counts the rows of vectors that hold elements, if the array lies in row-major order: a
-    /// realignment moves no other rows, which matters for small arrays.
+    /// Counts the rows of vectors that hold elements of a row-major array:
+    /// `product of the major dims * ceil(minor dim / lanes)`.
+    /// A realignment moves no other rows, which matters for small arrays. `None` for another
+    /// layout.
     fn occupied_rows(&self, shape: &Shape) -> Option<u64> {
         let array = shape.as_array().filter(|array| array.has_default_layout())?;
         let small = self.without_ones(array);
@@ -424,7 +436,8 @@ impl<'m> CostModel<'m> {
         Some(rows.saturating_mul(minor.max(&0).unsigned_abs().div_ceil(lanes)))
     }
 
-    /// Computes the cost of an op that reads stored operands and stores its result.
+    /// Computes the cost of an op that cannot fuse: its fused operands are stored first, all
+    /// operands are loaded, and its result is stored.
     fn opaque(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.fused_stored(operands);
         for operand in operands {
@@ -434,7 +447,7 @@ impl<'m> CostModel<'m> {
         cost
     }
 
-    /// Computes the cost of loading the stored operands and of storing the result.
+    /// Computes the cost of loading the operands that are stored, and of storing the result.
     fn load_and_store(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.loads(operands);
         cost += self.stored(result);
@@ -446,19 +459,20 @@ impl<'m> CostModel<'m> {
         operands.iter().filter(|o| !o.fused).map(|o| self.load(o.value)).sum()
     }
 
-    /// Computes the cost of storing the operands that are not stored yet.
+    /// Computes the cost of storing the fused operands, for a reader that cannot fuse.
     fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
         operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
     }
 
-    /// Computes the cost of a load from vector memory.
+    /// Computes the cost of loading a value from vector memory: `vectors / load_slots` cycles.
     pub fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
         let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
         traffic(cycles, footprint)
     }
 
-    /// Computes the cost of a store from registers and, unless the value is small enough to stay in
-    /// vector memory, of moving it to main memory and back.
+    /// Computes the cost of storing a result: `vectors / store_slots` cycles. Unless the value
+    /// stays in vector memory, moving it to main memory and back adds
+    /// `2 * padded_bytes / hbm_bytes_per_cycle` cycles.
     pub fn stored(&self, value: Weighed<'_>) -> Cost {
         let footprint = value.footprint;
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
@@ -467,12 +481,14 @@ impl<'m> CostModel<'m> {
         traffic(store + crossings, footprint)
     }
 
-    /// Returns the cycles that [`Self::stored`] counts too many if nothing reads a value again.
+    /// Returns the cycles of reading a stored value back from main memory. [`Self::stored`]
+    /// includes them; they are taken off the cost of a value that nothing reads again.
     fn written_only(&self, value: Weighed<'_>) -> f64 {
         if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
     }
 
-    /// Checks whether a value is so small that it never leaves vector memory.
+    /// Checks whether a value is small enough to stay in vector memory between its producer and its
+    /// readers.
     pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
         self.holds_on_chip(value.footprint.padded_bytes)
     }
@@ -481,20 +497,25 @@ impl<'m> CostModel<'m> {
         bytes <= self.on_chip_bytes()
     }
 
-    /// Returns the size in bytes of the largest array that stays in vector memory.
+    /// Returns the number of bytes of the largest array that stays in vector memory.
     pub fn on_chip_bytes(&self) -> u64 {
         self.target.on_chip_bytes()
     }
 
+    /// Computes the cost of reading a value from main memory once.
     fn main_memory_read(&self, value: Weighed<'_>) -> Cost {
         Cost { cycles: self.crossing(value.footprint), ..Cost::default() }
     }
 
+    /// Returns the cycles of moving a value once between main memory and vector memory:
+    /// `padded_bytes / hbm_bytes_per_cycle`.
     fn crossing(&self, footprint: Footprint) -> f64 {
         as_f64(footprint.padded_bytes) / self.target.hbm_bytes_per_cycle
     }
 
-    /// Computes the cost of vector operations on a whole array, `cycles` issue slots each.
+    /// Computes the cost of one operation on each element of a value:
+    /// `vectors * cycles / vector_alu_slots`,
+    /// where `cycles` is the number of issue slots that the operation takes per vector.
     fn compute(&self, value: Weighed<'_>, cycles: f64) -> Cost {
         let elements = value.shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
         let vectors = as_f64(value.footprint.vectors);
@@ -528,13 +549,14 @@ fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Checks whether an op is a reshape that changes the minor dim.
+/// Checks whether an op is a reshape that changes the size of the minor dim, dims of size 1 aside.
 fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
     let minor = |shape: &Shape| shape.as_array().map(large_minor);
     op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
 }
 
-/// Returns the last dim whose size is not 1, if there is one: a loop runs along it.
+/// Returns the size of the last dim that is not of size 1, if there is one: the innermost loop runs
+/// along this dim.
 pub fn large_minor(shape: &ArrayShape) -> Option<i64> {
     shape.dims().iter().rev().copied().find(|&dim| dim != 1)
 }
@@ -543,8 +565,9 @@ fn is_one(shape: &Shape) -> bool {
     shape.as_array().is_some_and(|array| array.num_elements() == Some(1))
 }
 
-/// Counts the runs of adjacent elements that a reduction of `dims` combines; there are none if it
-/// keeps the minor-most dim.
+/// Counts the runs of adjacent elements that a reduction of `dims` combines:
+/// `elements / product of the reduced minor-most dims`.
+/// There are none if the reduction keeps the minor-most dim.
 fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
     let elements = array.num_elements().unwrap_or(0).unsigned_abs();
     let layout = array.layout_or_default();
@@ -556,7 +579,7 @@ fn runs(array: &ArrayShape, dims: &[i64]) -> u64 {
     if run > 1 { elements / run } else { 0 }
 }
 
-/// Checks whether the dim that runs along the lanes is one of `dims`.
+/// Checks whether the minor-most dim of an array, which runs along the lanes, is one of `dims`.
 pub fn takes_minor(array: &ArrayShape, dims: &[i64]) -> bool {
     let layout = array.layout_or_default();
     layout.minor_to_major.first().is_some_and(|&minor| dims.contains(&i64::from(minor)))
@@ -566,7 +589,8 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
 }
 
-/// Checks whether the modelled cost `after` is less than `before` by more than rounding.
+/// Checks whether the cycles `after` are fewer than `before` by more than a rounding error:
+/// `after < before * (1 - 1e-9)`.
 pub fn pays(before: f64, after: f64) -> bool {
     after < before * (1.0 - 1e-9)
 }

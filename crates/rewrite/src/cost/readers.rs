@@ -1,25 +1,26 @@
-//! Stores the readers of an array in main memory.
+//! Stores the readers of an array in main memory. `sweeps.rs` collects them, and counts each as one
+//! read of the array.
 
 use smallvec::SmallVec;
 use tilewright_ir::InstId;
 
-/// The largest number of readers of an array that are told apart, and of sums that may wait.
+/// The most readers of one array that are counted, and the most sums whose sweep is not chosen yet.
 pub(super) const MOST_READERS: usize = 64;
 
-/// A reader of an array: all instructions in a sweep, or a single one.
+/// A reader of an array, which reads the array once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Reader {
-    /// All instructions that read it in this sweep.
+    /// All instructions that read the array in the sweep of this number.
     Sweep(u32),
-    /// An instruction that reads it for itself.
+    /// An instruction that shares its read with no other.
     Alone(InstId),
 }
 
-/// The readers of an array, each once and in order.
+/// The readers of an array, each listed once and in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readers {
     known: SmallVec<[Reader; 2]>,
-    /// Sums that may wait for a later sweep, as indices into the list of all such sums.
+    /// The sums whose sweep is not chosen yet, as indices into the list of all such sums.
     waiting: SmallVec<[u32; 2]>,
 }
 
@@ -32,12 +33,12 @@ impl Readers {
         self.known.len() + self.waiting.len()
     }
 
-    /// Returns the readers that wait for nothing.
+    /// Returns the readers whose sweep is known.
     pub(super) fn known(&self) -> &[Reader] {
         &self.known
     }
 
-    /// Returns the sums that may wait.
+    /// Returns the sums whose sweep is not chosen yet.
     pub(super) fn waiting(&self) -> &[u32] {
         &self.waiting
     }
@@ -50,7 +51,7 @@ impl Readers {
         insert(&mut self.waiting, sum);
     }
 
-    /// Replaces a waiting sum by its reader.
+    /// Replaces a waiting sum by the reader that was chosen for it.
     pub(super) fn decide(&mut self, sum: u32, reader: Reader) {
         self.waiting.retain(|&mut other| other != sum);
         self.insert(reader);
@@ -71,7 +72,7 @@ fn insert<T: Ord>(all: &mut SmallVec<[T; 2]>, one: T) {
     }
 }
 
-/// Merges one ordered list into another; the lists mostly have the same readers.
+/// Merges one ordered list into another, up to [`MOST_READERS`]. Mostly the two lists are equal.
 fn merge<T: Ord + Copy>(all: &mut SmallVec<[T; 2]>, others: &[T]) {
     if others.is_empty() || all[..] == *others {
         return;

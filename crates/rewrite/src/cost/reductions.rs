@@ -1,4 +1,8 @@
-//! The cost of reductions beyond the work of vectors, from the target's table of measured forms.
+//! Looks up reductions in the target's table of measured times ([`Target::reductions`]): for
+//! [`CostModel`], which adds the cycles beyond those of vector operations, and for the passes that
+//! write a reduction in another form.
+//!
+//! [`Target::reductions`]: tilewright_target::Target::reductions
 
 use smallvec::SmallVec;
 use tilewright_ir::reducer::{Monoid, Reducer};
@@ -8,8 +12,9 @@ use tilewright_target::reductions::{Folding, Reduction, Source, Walk};
 use super::{CostModel, Operand, as_f64};
 use crate::analysis::axes::{axes_of, elements};
 
-/// Describes a reduction of `dims` of a (first) array. `None` if the array is not row-major, or no dim is
-/// reduced.
+/// Describes a reduction of `dims` of an array in the terms of the target's table. For a reduction
+/// of several arrays, `array` is the first of them. `None` if the array is dynamic, empty or not
+/// row-major, or if all reduced dims have size 1.
 pub fn reduction(
     reducer: &Reducer,
     array: &ArrayShape,
@@ -29,7 +34,7 @@ pub fn reduction(
     };
     Some(Reduction {
         folding: folding(reducer),
-        // Signs make no difference.
+        // The table has one entry for both: the sign makes no difference to the time.
         element_type: match array.element_type {
             ElementType::U32 => ElementType::S32,
             other => other,
@@ -44,12 +49,12 @@ pub fn reduction(
     })
 }
 
-/// Returns where elements come from that only one reduction reads.
+/// Returns the source of elements that only one reduction reads: fused ops, or an array in memory.
 pub fn source_of(is_computed: bool) -> Source {
     if is_computed { Source::Computed } else { Source::Stored }
 }
 
-/// Checks whether neighbouring dims are reduced.
+/// Checks whether two neighbouring dims are both reduced, dims of size 1 aside.
 fn is_nested(dims: &[i64], reduced: &[i64]) -> bool {
     let large = (0i64..).zip(dims).filter(|&(_, &size)| size != 1);
     let taken: SmallVec<[bool; 6]> = large.map(|(dim, _)| reduced.contains(&dim)).collect();
@@ -70,7 +75,10 @@ fn folding(reducer: &Reducer) -> Folding {
 }
 
 impl CostModel<'_> {
-    /// Computes the cycles that a reduce takes beyond the work that vectors would do.
+    /// Computes the cycles that a reduce takes beyond its vector operations, as measured:
+    /// `elements * (ns per element - ns per element of the fastest kind) * cycles_per_ns`,
+    /// where the fastest kind has the same element type and source. 0 if the table has no such
+    /// reduce.
     pub(super) fn reduce_excess(&self, module: &Module, op: &Op, operands: &[Operand<'_>]) -> f64 {
         let table = &self.target.reductions;
         let (Op::Reduce(attrs), Some(&first), false) = (op, operands.first(), table.is_empty())

@@ -1,4 +1,5 @@
-//! Finds where values live, and the other facts about each instruction that costs need.
+//! Finds where each value lives ([`Residency`]), and the other facts about an instruction that
+//! costs need. The ledger stores these facts and updates them after edits.
 
 use std::ops::Index;
 
@@ -11,33 +12,37 @@ use super::roles::Role;
 use super::{Cost, CostModel, Operand, Weighed, regroups};
 use crate::guards::{calls_guard, is_guard};
 
-/// The place where the result of an instruction lives.
+/// Where the result of an instruction lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residency {
-    /// No place: the result is computed where it is used.
+    /// Nowhere: the result is computed again wherever it is used.
     Inlined,
-    /// The place of its operand: the result is another name for it, with other dims.
+    /// In the memory of its operand: the result is another name for the operand, with other dims.
     Alias,
-    /// Memory of its own.
+    /// In memory of its own.
     #[default]
     Stored,
 }
 
-/// The facts about an instruction that costs need, found from itself and its operands.
+/// The facts about an instruction that costs need, found from the instruction and the facts about
+/// its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Facts {
     pub(super) residency: Residency,
-    /// Whether its users must split the indices of each element: see [`Operand::regrouped`].
+    /// Whether its users must split the index of each element: see [`Operand::regrouped`].
     pub(super) regrouped: bool,
-    /// Whether it is an array too large for vector memory.
+    /// Whether the result is an array too large for vector memory.
     pub(super) is_large: bool,
-    /// Whether it is a contraction of arrays that stay in vector memory: a kernel by itself.
+    /// Whether the instruction is a contraction whose operands and result stay in vector memory,
+    /// which is a kernel by itself.
     pub(super) is_small_contraction: bool,
-    /// Whether it has space in its batch, as the result of a convolution for which this
-    /// [is done](moves_space), or as what is computed from it elementwise. A barrier ends that form.
+    /// Whether the result has space in its batch: it is the result of a convolution for which the
+    /// compiler [moves it there](moves_space), or is computed from such a result by inlined ops,
+    /// aliases and transposes. An optimization barrier ends this form.
     pub(super) moves_space: bool,
-    /// The shape of the result; `footprint` is the memory that it occupies.
+    /// The shape for which `footprint` was computed.
     shape: Option<ShapeId>,
+    /// The memory that the result occupies.
     pub(super) footprint: Footprint,
     /// The cost of the instruction, without the computations that it calls.
     pub(super) cost: Cost,
@@ -58,7 +63,7 @@ impl Facts {
     }
 }
 
-/// The facts of all instructions, and their roles in memory sweeps.
+/// The facts about all instructions, and their roles in memory sweeps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllFacts {
     facts: SecondaryMap<InstId, Facts>,
@@ -66,7 +71,7 @@ pub(super) struct AllFacts {
 }
 
 impl AllFacts {
-    /// Makes room for the facts of all instructions of a module, which are set later.
+    /// Returns default facts for all instructions of a module, which are set later.
     pub(super) fn for_all(module: &Module) -> Self {
         let mut all = Self::default();
         all.facts.fill(module.instruction_bound());
@@ -83,7 +88,7 @@ impl AllFacts {
         self.roles.set(id, role);
     }
 
-    /// Checks whether any user of an inlined value reads it from memory.
+    /// Checks whether any user of an inlined value has it stored, to read it from memory.
     pub(super) fn is_stored(&self, module: &Module, id: InstId) -> bool {
         module.uses(id).any(|one| self.roles[one.user].stores_operands)
     }
@@ -98,7 +103,7 @@ impl Index<InstId> for AllFacts {
 }
 
 impl CostModel<'_> {
-    /// Finds the facts of an instruction from those of its operands.
+    /// Computes the facts about an instruction from those about its operands.
     pub(super) fn facts(&self, module: &Module, id: InstId, known: &AllFacts) -> Facts {
         let operands: SmallVec<[Operand<'_>; 4]> = module
             .operands(id)
@@ -160,7 +165,8 @@ impl CostModel<'_> {
         }
     }
 
-    /// Checks whether an instruction moves nothing and only gives its operand another name.
+    /// Checks whether an instruction that is not inlined moves nothing, and only gives its operand
+    /// another name.
     fn is_alias(&self, module: &Module, id: InstId) -> bool {
         let &[operand] = module.operands(id) else { return false };
         match module.op(id) {

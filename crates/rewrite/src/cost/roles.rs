@@ -1,6 +1,7 @@
-//! Stores the facts that the search for readers needs about each instruction, so that it need not
-//! look at the instruction itself: it visits the whole computation for every rewrite that is
-//! weighed.
+//! The role of each instruction in memory sweeps: the facts that the searches for readers
+//! (`sweeps.rs`, `lone_readers.rs`) need about it. The ledger stores the roles, so that these
+//! searches, which run for every rewrite that is weighed, need not look at the instructions
+//! themselves.
 
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode};
 
@@ -11,37 +12,45 @@ use super::sweeps::same_but_ones;
 use crate::analysis::reduce::reduced_arrays;
 use crate::guards::{calls_guard, is_guard};
 
-/// The part of an instruction in memory sweeps.
+/// The role of an instruction in memory sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) residency: Residency,
     pub(super) timing: Timing,
     /// Whether the result is an array too large for vector memory.
     pub(super) is_large: bool,
-    /// Whether inlined operands are stored first, to be read from memory.
+    /// Whether the instruction has its inlined operands stored first, to read them from memory.
     pub(super) stores_operands: bool,
-    /// Whether it reads all of its operands if it is not inlined.
+    /// Whether the instruction reads its operands, if it is not inlined. Tuples, slices, guards and
+    /// other ops that only hand values on do not.
     pub(super) reads: bool,
-    /// Whether it is a product of matrices or a convolution.
+    /// Whether the instruction is a matrix product or a convolution.
     pub(super) is_contraction: bool,
-    /// Whether it has space in its batch: each sum of it is a kernel of its own.
+    /// Whether the result has space in its batch: see [`Facts::moves_space`]. Each sum of such a
+    /// result is a kernel of its own.
     pub(super) moves_space: bool,
 }
 
-/// The time at which the result of an instruction is ready, given the time of its operands.
+/// When the result of an instruction is ready, given when its operands are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Timing {
-    /// As soon as the operands are ready.
+    /// The result is ready at the same time as the operands.
     AsOperands,
-    /// When all rows of the operands are ready.
+    /// The result is ready when all rows of the operands are ready.
     WholeOperands,
-    /// A reduction: if its operand is small, when all rows of that are ready.
+    /// The result of a reduction is ready in the sweep after the one that reads its large operand.
+    /// If the operand is small, the result is ready when all rows of the operand are ready.
     Reduce,
-    /// A reduction of adjacent elements that vector memory holds: it may be ready with its row.
+    /// The result of a reduction of adjacent elements that fit in vector memory is ready for its
+    /// own row in the same sweep, if a kernel that goes from row to row needs it. Otherwise it is
+    /// ready when it would be for [`Self::Reduce`].
     RowReduce,
-    /// A reshape that is not inlined: if its operand is small, rows keep their order.
+    /// The result of a reshape that is not inlined is ready with a small operand, since rows keep
+    /// their order. If the operand is large, an alias is ready when all rows of the operand are
+    /// ready, and any other result in the next sweep.
     Reshape,
-    /// After the sweep in which a large operand is read.
+    /// The result is ready in the sweep after the one that reads a large operand. If all operands
+    /// are small, it is ready when all of their rows are ready.
     #[default]
     AfterLarge,
 }
@@ -55,7 +64,8 @@ impl Role {
         self.residency == Residency::Alias
     }
 
-    /// Checks whether memory is taken for the result; an inlined one needs memory only if stored.
+    /// Checks whether the result takes memory of its own; an inlined one does only if it is stored
+    /// for a user or the caller (`is_stored`).
     pub(super) fn is_made(self, is_stored: bool) -> bool {
         match self.residency {
             Residency::Inlined => is_stored,
@@ -84,7 +94,8 @@ impl CostModel<'_> {
         }
     }
 
-    /// Checks whether an instruction has inlined operands stored first, to read them from memory.
+    /// Checks whether an instruction has its inlined operands stored first. A reduction computes
+    /// them itself, and so does a contraction on a target with `fuses_contractions`.
     fn stores_operands(&self, module: &Module, id: InstId, residency: Residency) -> bool {
         let computes_them = module.opcode(id) == Opcode::Reduce
             || self.target.fuses_contractions && is_contraction(module, id);
@@ -103,8 +114,8 @@ impl CostModel<'_> {
             Op::CustomCall(attrs) if attrs.crossing().is_some() => Timing::AsOperands,
             _ if is_guard(module, id) || calls_guard(module, id) => Timing::WholeOperands,
             _ if same_but_ones(module, id) => Timing::AsOperands,
-            // The rows of the result are others, so a kernel that goes from row to row does not
-            // have them at hand.
+            // The result has other rows than its operand, so a kernel that goes from row to row
+            // must wait for all rows of the operand.
             Op::Reshape(_) if facts.is_inlined() && facts.is_large => Timing::WholeOperands,
             Op::Broadcast(_) if !facts.is_large && repeats(module, id) => Timing::WholeOperands,
             _ if facts.is_inlined() => Timing::AsOperands,
@@ -115,8 +126,8 @@ impl CostModel<'_> {
         }
     }
 
-    /// Checks whether vector memory holds the elements that one result of a reduction is reduced
-    /// from, and these are adjacent.
+    /// Checks whether the elements that one result of a reduction is reduced from are adjacent and
+    /// fit in vector memory.
     fn holds_rows(&self, module: &Module, id: InstId, dims: &[i64]) -> bool {
         let holds = |array: &ArrayShape| {
             let first = array.rank().saturating_sub(dims.len());
@@ -136,7 +147,7 @@ fn is_crossing(module: &Module, id: InstId) -> bool {
     matches!(module.op(id), Op::CustomCall(attrs) if attrs.crossing().is_some())
 }
 
-/// Checks whether a broadcast repeats each of several elements.
+/// Checks whether a broadcast repeats the elements of an operand that has several.
 fn repeats(module: &Module, id: InstId) -> bool {
     let elements = |id: InstId| module.array_shape(id).and_then(ArrayShape::num_elements);
     let Some(operand) = module.operands(id).first().and_then(|&operand| elements(operand)) else {

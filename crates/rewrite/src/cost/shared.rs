@@ -1,17 +1,18 @@
-//! Finds the values that reductions share with other users.
+//! Finds the values that are stored only because reductions share them with other users. The ledger
+//! charges for storing them (`shared_stores.rs`), and the pass `rematerialize` copies them instead.
 //!
-//! Some compilers fuse the computation of a reduction's operand into the reduction only if it has
-//! no other user. If it has others, they store the operand, so that the reduction can read it.
-//! XLA does so on CPUs for the reductions that it leaves to a library
-//! (`xla/backends/cpu/transforms/library_rewriter.cc`), unless the other users are left to the
-//! library as well and fuse with the reduction. This is so for a value that is computed from many
-//! numbers and that one reduction shares.
+//! Some compilers fuse the operand of a reduction into the reduction only if it has no other user.
+//! If it has others, they store the operand, and the reduction reads it. XLA does so on CPUs for
+//! the reductions that it leaves to a library (`xla/backends/cpu/transforms/library_rewriter.cc`).
+//! It stores nothing if it leaves the other users to the library, too, and fuses them with the
+//! reduction. That is the case if only one reduction shares the value, this reduction has many
+//! results, and the value is not computed from few numbers that are broadcast.
 //!
-//! XLA computes with 16-bit floats in 32 bits there (`FloatNormalization` in
-//! `xla/service/float_normalization.cc`): it converts each operand of an `add` or `exponential` to
-//! f32, and merges these conversions of one array with each other and with those that the program
+//! XLA computes with 16-bit floats in f32 there (`FloatNormalization` in
+//! `xla/service/float_normalization.cc`): it converts each such operand of an `add` or
+//! `exponential` to f32, and merges all conversions of one array, including those that the program
 //! makes. A value that is computed from a stored array of 16-bit floats is therefore stored, too,
-//! if an instruction that is not the reduction's own computes with the same array.
+//! if an instruction that is not fused into the reduction converts the same array.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -19,19 +20,19 @@ use tilewright_ir::{ArrayShape, CompId, ElementType, InstId, Module, Opcode};
 
 use crate::analysis::reduce::reduced_arrays;
 
-/// A value that is stored only because a reduction needs it.
+/// A value that is stored only because a reduction reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    /// The value, which could be computed where it is used.
+    /// The value, which would otherwise be computed where it is used.
     pub(crate) value: InstId,
-    /// The reduction that needs the value.
+    /// The reduction that reads the value.
     pub(crate) reduction: InstId,
-    /// The readers of the value within the reduction: the reduction itself, or instructions that
-    /// are computed for it alone.
+    /// The users of the value within the reduction: the reduction itself, or instructions that are
+    /// computed for the reduction alone.
     pub(crate) readers: SmallVec<[InstId; 2]>,
 }
 
-/// Returns the computations that are the bodies of fusions; nothing is stored in them.
+/// Returns the computations that are bodies of fusions, in which nothing is stored.
 pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     let mut fused = FxHashSet::default();
     for &computation in module.computations() {
@@ -43,9 +44,11 @@ pub(crate) fn fused_computations(module: &Module) -> FxHashSet<CompId> {
     fused
 }
 
-/// Returns the values of a computation that reductions share, in the order of the reductions;
-/// `fused` says which values are computed where they are used. Elementwise operations on `many` elements
-/// are left to the library, too (`IsInstructionPreferredByYnn` in `xla/backends/cpu/ynn_support.cc`).
+/// Returns the values of a computation that are stored only because reductions share them, in the
+/// order of the reductions. `fused` says which values are inlined. Elementwise ops on at least
+/// `many` elements are left to the library, too (`IsInstructionPreferredByYnn` in
+/// `xla/backends/cpu/ynn_support.cc`): the value is not stored if the only reduction that shares it
+/// has at least `many` results and no operand of the value is broadcast from fewer numbers.
 pub(crate) fn shared_values(
     module: &Module,
     computation: CompId,
@@ -84,12 +87,12 @@ pub(super) fn is_reduction(module: &Module, id: InstId) -> bool {
     matches!(module.opcode(id), Opcode::Reduce | Opcode::ReduceWindow)
 }
 
-/// The values that are fused into a reduction.
+/// The values that could be fused into a reduction: its operands, their operands, and so on.
 #[derive(Debug, Default)]
 pub(super) struct Cone {
-    /// The values that are also fused into other users.
+    /// The values that other users read as well.
     pub(super) shared: Vec<Shared>,
-    /// All instructions that were visited.
+    /// The reduction and all instructions that were visited for it.
     pub(super) met: Vec<InstId>,
 }
 
@@ -102,7 +105,7 @@ fn has_narrow(module: &Module, id: InstId) -> bool {
     module.array_shape(id).is_some_and(is_narrow)
 }
 
-/// Checks whether an instruction computes with 16-bit floats, which rounds its result.
+/// Checks whether an instruction computes in 16-bit floats, and so rounds its result.
 fn rounds(module: &Module, id: InstId) -> bool {
     let opcode = module.opcode(id);
     let is_arithmetic =
@@ -110,14 +113,15 @@ fn rounds(module: &Module, id: InstId) -> bool {
     (is_arithmetic || opcode.is_transcendental()) && has_narrow(module, id)
 }
 
-/// Checks whether the 16-bit operands of an instruction are converted to f32.
+/// Checks whether the 16-bit operands of an instruction are converted to f32, by the compiler or by
+/// the instruction itself.
 fn widens(module: &Module, id: InstId) -> bool {
     let element_type = module.array_shape(id).map(|array| array.element_type);
     let is_f32 = element_type == Some(ElementType::F32);
     rounds(module, id) || module.opcode(id) == Opcode::Convert && is_f32
 }
 
-/// Returns the stored arrays of 16-bit floats that are converted to f32 for a value.
+/// Returns the stored operands of 16-bit floats that are converted to f32 to compute a value.
 pub(crate) fn widened_for<'a>(
     module: &'a Module,
     value: InstId,
@@ -127,8 +131,8 @@ pub(crate) fn widened_for<'a>(
     operands.iter().copied().filter(|&of| has_narrow(module, of) && !fused(of))
 }
 
-/// Checks whether an array that is converted for `value` is also converted for an instruction
-/// outside `own`.
+/// Checks whether an array that is converted to f32 for `value` is also converted for an
+/// instruction outside of `own`.
 pub(crate) fn shares_conversion(
     module: &Module,
     value: InstId,
@@ -140,8 +144,9 @@ pub(crate) fn shares_conversion(
 }
 
 impl Cone {
+    /// Finds the values that could be fused into a reduction, and which of them are shared.
     pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
-        // For each value, the number of uses that were met, and its readers.
+        // For each value: the number of its uses by visited instructions, and these instructions.
         let mut uses: FxHashMap<InstId, (usize, SmallVec<[InstId; 2]>)> = FxHashMap::default();
         let mut met = vec![reduction];
         let mut next = vec![reduction];
@@ -171,8 +176,8 @@ impl Cone {
                 }
             }
         }
-        // A value that is not the reduction's own is shared. Each is listed once, at its first
-        // visit.
+        // A value is shared if an instruction that is not the reduction's own reads it or shares a
+        // conversion with it. List each such value once, at its first visit.
         let shared = met.iter().filter_map(|&value| {
             let (_, readers) = uses.remove(&value)?;
             let is_own = own.contains(&value) && !shares_conversion(module, value, &own, fused);
@@ -182,11 +187,12 @@ impl Cone {
     }
 }
 
-/// The largest number of reshapes and broadcasts that are looked through for one value.
+/// The most reshapes and broadcasts that are followed from one value.
 const MOST_STEPS: usize = 32;
 
-/// Checks whether a value is computed from few numbers that are broadcast, so that no fusion
-/// computes both these numbers and the value.
+/// Checks whether an operand of a value is a broadcast of fewer than `many` numbers that are not
+/// constants, or has so few elements itself. No fusion then computes both these numbers and the
+/// value.
 pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     module.operands(value).iter().any(|&operand| {
         let source = spread_along(module, operand).last().unwrap_or(operand);
@@ -195,7 +201,8 @@ pub(super) fn waits_for_few(module: &Module, value: InstId, many: u64) -> bool {
     })
 }
 
-/// Returns a value, the operand that it is a reshape or broadcast of, and so on.
+/// Returns a value, the operand of which it is a reshape or broadcast, the operand of that one, and
+/// so on.
 pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item = InstId> + '_ {
     let source = |&id: &InstId| match (module.opcode(id), module.operands(id)) {
         (Opcode::Broadcast | Opcode::Reshape, &[of]) => Some(of),
@@ -204,7 +211,7 @@ pub(super) fn spread_along(module: &Module, value: InstId) -> impl Iterator<Item
     std::iter::successors(Some(value), source).take(MOST_STEPS + 1)
 }
 
-/// Checks whether a value is stored whether or not reductions need it.
+/// Checks whether a value is stored even if no reduction reads it.
 pub(super) fn is_stored_anyway(
     module: &Module,
     value: InstId,

@@ -1,5 +1,5 @@
-//! Keeps the set of values that are stored because reductions share them up to date while a module
-//! is edited. `shared.rs` defines these values.
+//! Updates the set of values that are stored because reductions share them, while passes edit a
+//! module. The ledger charges for storing these values; `shared.rs` defines which they are.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -8,16 +8,16 @@ use tilewright_ir::{CompId, InstId, Module};
 use super::residency::AllFacts;
 use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_along, waits_for_few};
 
-/// The values of a module that reductions share.
+/// The values of a module that are stored because reductions share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedStores {
-    /// The findings for each reduction.
+    /// For each reduction, the values that it shares.
     reductions: FxHashMap<InstId, Found>,
-    /// The reductions for which each instruction was visited.
+    /// For each instruction, the reductions from which the search visited it.
     looked_at_for: ReductionsOf,
-    /// The reductions that share each value.
+    /// For each value, the reductions that share it.
     sharers: ReductionsOf,
-    /// The values that are stored.
+    /// The values that are stored because reductions share them.
     stored: FxHashSet<InstId>,
     /// The state that the last update replaced, unless it was kept or rolled back.
     before: Before,
@@ -29,12 +29,12 @@ struct Before {
     stored: Vec<(InstId, bool)>,
 }
 
-/// The findings for one reduction.
+/// The result of the search from one reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
-    /// The values that it shares with others.
+    /// The values that the reduction shares with other users.
     shared: Vec<InstId>,
-    /// The instructions that were visited for it.
+    /// The instructions on which this result, and whether the values are stored, depends.
     met: Vec<InstId>,
 }
 
@@ -43,14 +43,15 @@ struct Found {
 pub(super) struct View<'a> {
     pub(super) module: &'a Module,
     pub(super) facts: &'a AllFacts,
-    /// The number of elements from which the library computes an op: see `shared_values`.
+    /// The least number of elements for which the library computes an elementwise op: see
+    /// `shared_values`.
     pub(super) many: u64,
-    /// The computations in which nothing is stored.
+    /// The bodies of fusions, in which nothing is stored.
     pub(super) fusions: &'a FxHashSet<CompId>,
 }
 
 impl SharedStores {
-    /// Adds all instructions of a module.
+    /// Finds the shared values of all computations of a module.
     pub(super) fn of(view: View<'_>) -> Self {
         let mut stores = Self::default();
         for &computation in view.module.computations() {
@@ -64,7 +65,8 @@ impl SharedStores {
         stores
     }
 
-    /// Follows edits: these instructions, or the facts about them, may have changed.
+    /// Updates the set after edits: the instructions in `edited`, or the facts about them, may have
+    /// changed.
     pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
         self.before = Before::default();
         // Whether a value is stored depends on its users.
@@ -114,7 +116,8 @@ impl SharedStores {
         self.reductions.get(&reduction).into_iter().flat_map(|found| found.shared.iter().copied())
     }
 
-    /// Finds the values that a reduction shares; none if `id` is not a reduction, or was removed.
+    /// Finds the values that a reduction shares. There are none if `id` is not a reduction, was
+    /// removed, or is in a fusion.
     fn look_at(&mut self, id: InstId, view: View<'_>) {
         let module = view.module;
         let parent = module.instruction(id).parent();
@@ -135,7 +138,7 @@ impl SharedStores {
         }
     }
 
-    /// Replaces the findings for a reduction, and returns the old ones.
+    /// Replaces the search result of a reduction, and returns the old one.
     fn replace(&mut self, reduction: InstId, found: Option<Found>) -> Option<Found> {
         let old = self.reductions.remove(&reduction);
         if let Some(old) = &old {
@@ -178,7 +181,7 @@ impl SharedStores {
     }
 }
 
-/// Sorted lists of reductions, in which one of very many is found quickly.
+/// For each instruction, a sorted list of reductions, so that one of many is found quickly.
 type ReductionsOf = FxHashMap<InstId, SmallVec<[InstId; 2]>>;
 
 fn add(map: &mut ReductionsOf, id: InstId, reduction: InstId) {

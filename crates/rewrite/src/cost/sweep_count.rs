@@ -1,4 +1,5 @@
-//! Counts the sweeps in which a module reads its largest arrays.
+//! Counts the sweeps in which a module reads its largest arrays. Reports and the notes of rewrites
+//! show this count.
 
 use tilewright_ir::{ArrayShape, CompId, InstId, Module};
 
@@ -7,12 +8,12 @@ use super::lone_readers::{LoneReaders, View};
 use super::sweeps::{MemorySweeps, Scratch};
 
 /// The number of sweeps in which the entry computation reads its largest arrays: those with more
-/// than half as many elements as the largest array. Where sweeps are shared, each update counts them
-/// anew.
+/// than half as many elements as the largest one. On a target with `shares_sweeps`, each update
+/// counts anew; on others, an update follows the edited instructions.
 #[derive(Debug)]
 pub struct SweepCount {
     now: Count,
-    /// The count before the last update, if that could not be made in place.
+    /// The count before the last update, if that update counted anew.
     before: Option<Count>,
 }
 
@@ -22,7 +23,7 @@ enum Count {
     Lone(Lone),
 }
 
-/// The readers of the largest arrays, on a target that shares no sweeps.
+/// The readers of the largest arrays, on a target without `shares_sweeps`.
 #[derive(Debug, Default)]
 struct Lone {
     entry: Option<CompId>,
@@ -32,7 +33,7 @@ struct Lone {
 }
 
 impl SweepCount {
-    /// Counts the sweeps of a module with this ledger.
+    /// Counts the sweeps of the module that the ledger describes.
     pub fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
         Self { now: Count::of(ledger, module), before: None }
     }
@@ -45,7 +46,7 @@ impl SweepCount {
         }
     }
 
-    /// Follows the last update of the ledger, until [`Self::roll_back`] or [`Self::keep`].
+    /// Follows the last update of the ledger. [`Self::roll_back`] undoes this until [`Self::keep`].
     pub fn update(&mut self, ledger: &Ledger<'_>, module: &Module) {
         self.keep();
         if let Count::Lone(lone) = &mut self.now
@@ -103,8 +104,8 @@ impl Lone {
         Self { entry: Some(entry), largest, readers }
     }
 
-    /// Checks whether the largest array has as many elements as before these instructions were
-    /// edited. Edits do not change shapes, except for those of parameters of loops.
+    /// Checks whether the largest array still has as many elements as before the instructions in
+    /// `edited` were edited. Edits do not change shapes, except those of parameters of loops.
     fn is_still_largest(&self, edited: &[InstId], module: &Module) -> bool {
         let Some(entry) = self.entry else { return false };
         let is_there = |id: InstId| module.instruction(id).parent() == Some(entry);

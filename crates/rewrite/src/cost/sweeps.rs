@@ -1,13 +1,13 @@
-//! Counts how often arrays in main memory are read.
+//! Counts how often each array in main memory is read, on a target with `shares_sweeps`. The ledger
+//! charges for these reads; for other targets see `lone_readers.rs`.
 //!
-//! The operands of an instruction decide in which *sweep* over main memory it can run at the
-//! earliest (`ready.rs`): an elementwise op in the same sweep as its operands, an op that needs a
-//! whole sum in the sweep after it. The sum of a row that fits vector memory is ready with the row,
-//! so a computation on a row and its own sum needs no second sweep. All readers of an array in one
-//! sweep read it once, and a sum that nothing needs yet waits for a sweep that reads its array
-//! anyway. [`CostModel`] counts the first read of an array with the instruction that makes it; this
-//! file counts the other reads, on targets that share sweeps. For other targets see
-//! `lone_readers.rs`.
+//! The operands of an instruction decide the earliest *sweep* over main memory in which it can run
+//! (`ready.rs`). An elementwise op runs in the sweep of its operands; an op that needs a whole sum
+//! runs in the sweep after that sum. The sum of a row that fits in vector memory is ready with the
+//! row, so a computation on a row and its own sum needs no second sweep. All readers of an array in
+//! one sweep read it once together. A sum that nothing needs yet waits for a sweep that reads its
+//! array anyway. [`CostModel`] charges the first read of an array to the instruction that makes the
+//! array; this file counts the other reads.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -21,20 +21,20 @@ use super::residency::AllFacts;
 use super::roles::{Role, Timing};
 use crate::analysis::reduce::reduced_arrays;
 
-/// A sum that may be computed in any sweep from the first to the last of these.
+/// A sum that may be computed in any sweep from `first` to `last`.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     first: u32,
     last: u32,
 }
 
-/// The arrays of a computation that are read from main memory, in order, with their readers.
+/// The large arrays of a computation that are read from main memory, in order, with their readers.
 pub(super) struct MemorySweeps {
     readers: Vec<(InstId, Readers)>,
 }
 
 impl MemorySweeps {
-    /// Finds the readers of all large arrays of a computation; `is_large` says which arrays are
+    /// Finds the readers of all large arrays of a computation. `is_large` says which arrays are
     /// large.
     pub(super) fn of(
         (module, computation): (&Module, CompId),
@@ -54,56 +54,57 @@ impl MemorySweeps {
         Self { readers: std::mem::take(found) }
     }
 
-    /// Returns the arrays that are read, and how often beyond the first time.
+    /// Returns the arrays that are read, each with the number of its reads beyond the first.
     pub(super) fn rereads(&self) -> impl Iterator<Item = (InstId, usize)> + '_ {
         self.readers.iter().map(|(id, readers)| (*id, readers.len().saturating_sub(1)))
     }
 
-    /// Counts the sweeps that read anything.
+    /// Counts the different readers of all arrays: sweeps, and instructions that share no read.
     pub(super) fn count(&self) -> usize {
         let readers = self.readers.iter().flat_map(|(_, readers)| readers.known());
         readers.collect::<FxHashSet<_>>().len()
     }
 }
 
-/// Memory that one search leaves to the next.
+/// The buffers of a search, which the next search uses again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// The nodes of the computation's instructions; nodes of other instructions are stale.
+    /// The nodes of the computation's instructions; the nodes of other instructions are stale.
     nodes: SecondaryMap<InstId, Node>,
     /// The instructions of the computation, in order.
     order: Vec<InstId>,
     /// The instructions that affect reads of main memory or the time of a sum, in order.
     relevant: Vec<InstId>,
-    /// The readers of values; see [`Node::readers`].
+    /// The readers of values: see [`Node::readers`].
     readers: Vec<Readers>,
-    /// The large arrays that are read, the last one first.
+    /// The large arrays that are read, with their readers, the last array first.
     found: Vec<(InstId, Readers)>,
     /// The sums that may be computed in one of several sweeps.
     waiting: Vec<Waiting>,
 }
 
-/// The facts that a search finds about one instruction.
+/// The facts that a search finds about one instruction and its value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
+    /// The earliest time at which the value can be read.
     ready: Ready,
-    /// The sweep in which it reads main memory, if it does.
+    /// The sweep in which the instruction reads main memory, if it does.
     sweep: Option<u32>,
-    /// The sweep before which its value is needed, if anything reads it.
+    /// The first sweep that needs the value, if any does. A sum must be computed before it.
     due: Option<u32>,
-    /// One more than the index in [`Scratch::readers`] of the readers met so far, or 0.
+    /// One more than the index in [`Scratch::readers`] of the readers found so far, or 0.
     readers: u32,
     is_large: bool,
-    /// Whether a user, or the caller, reads it from memory.
+    /// Whether a user or the caller has the value stored, to read it from memory.
     is_stored: bool,
-    /// Whether it is large, or inlined with an operand for which this holds.
+    /// Whether the value is a large array, or is inlined and computed from one.
     is_from_large: bool,
-    /// Whether it is large, or inlined or an alias with an operand for which this holds. The
-    /// readers of other values do not matter.
+    /// Whether the value is a large array, or is reached from one through inlined values and
+    /// aliases. The readers of other values do not matter.
     leads_to_large: bool,
-    /// Whether a kernel that goes from row to row needs it: see [`Search::find_rows`].
+    /// Whether a kernel that goes from row to row needs the value: see [`Search::find_rows`].
     serves_rows: bool,
-    /// The contraction in whose kernel it is computed, or could be: see [`made_by`].
+    /// The contraction whose kernel computes the value, or could compute it: see [`made_by`].
     made_by: Option<InstId>,
 }
 
@@ -114,10 +115,10 @@ impl Node {
     }
 }
 
-/// Returns the contraction in whose kernel a value is computed, or could be: the contraction itself,
-/// elementwise ops on its result and on values that are known when it runs, and sums of these for
-/// each output feature. XLA's compilers for such machines have all of them in one kernel, so the
-/// sums read nothing.
+/// Returns the contraction whose kernel computes a value, or could compute it. The kernel computes
+/// the contraction itself, elementwise ops on its result and on values that are known when it runs,
+/// and sums of all of these that keep the output feature. XLA's compilers for machines with a
+/// matrix unit make one kernel of them, so the sums read nothing.
 fn made_by(
     module: &Module,
     id: InstId,
@@ -146,18 +147,18 @@ fn made_by(
     (keeps && operands.iter().all(is_there)).then_some(contraction)
 }
 
-/// A search for the readers of large arrays. It goes from operands to users, to find the sweep in
-/// which each instruction runs, then from users to operands.
+/// A search for the readers of large arrays. It visits operands before users to find the sweep in
+/// which each instruction runs, then users before operands to collect the readers.
 struct Search<'a> {
     module: &'a Module,
     facts: &'a AllFacts,
     scratch: &'a mut Scratch,
-    /// The last sweep in which anything reads main memory.
+    /// The last sweep in which any instruction reads main memory.
     last: u32,
 }
 
 impl Search<'_> {
-    /// Begins with the instructions of a computation.
+    /// Clears the buffers and enters the instructions of a computation.
     fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) {
         let Self { module, facts, scratch, .. } = self;
         let Scratch { nodes, order, relevant, readers, found, waiting } = &mut **scratch;
@@ -178,8 +179,9 @@ impl Search<'_> {
         }
     }
 
-    /// Finds the values that a kernel needs that goes from row to row: they are part of a large
-    /// result, or of a contraction's operand, or reduced to rows that are.
+    /// Marks the values that a kernel that goes from row to row needs. These are the large results
+    /// that inlined ops compute, the operands of contractions that fuse them, and the values from
+    /// which marked values are computed by inlined ops, sums of rows and reshapes of small arrays.
     fn find_rows(&mut self, model: &CostModel<'_>) {
         let Scratch { nodes, order, .. } = &mut *self.scratch;
         let are_rows = |id: &InstId| self.facts.role(*id).timing == Timing::RowReduce;
@@ -201,7 +203,8 @@ impl Search<'_> {
         }
     }
 
-    /// Visits each instruction after its operands.
+    /// Visits each instruction after its operands, and finds when it is ready and in which sweep it
+    /// reads main memory.
     fn go_down(&mut self, model: &CostModel<'_>) {
         let fuses_contractions = model.target.fuses_contractions;
         let Scratch { nodes, order, relevant, .. } = &mut *self.scratch;
@@ -224,7 +227,7 @@ impl Search<'_> {
                 Some(ready) => ready,
                 None => readiness(role, waits, of_large, node.serves_rows),
             };
-            // The users of a slice read that part of the array alone.
+            // The users of a slice read only its part of the array.
             let is_part = self.module.opcode(id) == Opcode::Slice;
             node.is_from_large = node.is_large || is_inlined && !is_part && of_large;
             let leads = (is_inlined || role.is_alias()) && !is_part;
@@ -242,14 +245,15 @@ impl Search<'_> {
         }
     }
 
-    /// Visits each relevant instruction after its users.
+    /// Visits each relevant instruction after its users, and collects the readers of arrays.
     fn go_up(&mut self) {
         let relevant = std::mem::take(&mut self.scratch.relevant);
         relevant.iter().rev().for_each(|&id| self.meet(id));
         self.scratch.relevant = relevant;
     }
 
-    /// Visits an instruction after all of its users.
+    /// Records the readers of an instruction's result, all of whose users were visited, and passes
+    /// them to its operands.
     fn meet(&mut self, id: InstId) {
         let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
         let mut readers = self.scratch.take(node.readers);
@@ -272,7 +276,8 @@ impl Search<'_> {
         self.hand_up(id, role, needs, &readers);
     }
 
-    /// Passes the readers of an instruction's result, and the time of reading, to its operands.
+    /// Passes to the operands of an instruction the readers of its result, and the first sweep that
+    /// needs the result.
     fn hand_up(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
         for &operand in self.module.operands(id) {
             let node = self.scratch.nodes.get_mut(operand);
@@ -286,8 +291,8 @@ impl Search<'_> {
         }
     }
 
-    /// Adds an instruction to the readers of its operands. It is not inlined, and reads main memory
-    /// in `sweep` at the earliest. A sum that nothing needs yet may wait.
+    /// Adds an instruction that is not inlined to the readers of its operands. It reads main memory
+    /// in `sweep` at the earliest. A sum that is not needed before the sweep `needs` may wait.
     fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
         let last = needs.map_or(self.last, |due| due.saturating_sub(1));
         let is_sum = self.module.opcode(id) == Opcode::Reduce;
@@ -306,12 +311,12 @@ impl Search<'_> {
 }
 
 impl Scratch {
-    /// Takes the readers at a place, counted from 1.
+    /// Takes the readers at the index `place - 1`; none for place 0.
     fn take(&mut self, place: u32) -> Readers {
         at(&mut self.readers, place).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds to the readers of a value.
+    /// Adds `others` to the readers of a value.
     fn add(&mut self, id: InstId, others: &Readers) {
         let node = self.nodes.get_mut(id);
         match at(&mut self.readers, node.readers) {
@@ -324,13 +329,13 @@ impl Scratch {
     }
 }
 
-/// Returns the readers at a place, counted from 1.
+/// Returns the readers at the index `place - 1`; `None` for place 0.
 fn at(readers: &mut [Readers], place: u32) -> Option<&mut Readers> {
     readers.get_mut(usize::try_from(place).ok()?.checked_sub(1)?)
 }
 
-/// Makes a map for this many instructions. If these are a large part of the module, the map has
-/// room for all of them at once, which is faster than adding them one by one.
+/// Returns a map for this many instructions. If they are a large part of the module, the map has
+/// room for all of the module's instructions at once, which is faster than to grow it one by one.
 pub(super) fn filled<V: Clone + Default>(
     module: &Module,
     instructions: usize,
@@ -342,17 +347,17 @@ pub(super) fn filled<V: Clone + Default>(
     map
 }
 
-/// Returns the earlier of two sweeps.
+/// Returns the earlier of two sweeps, where `None` is later than any sweep.
 fn earlier(sweep: Option<u32>, other: u32) -> Option<u32> {
     Some(sweep.map_or(other, |sweep| sweep.min(other)))
 }
 
-/// The largest number of sweeps that are tried for one sum: the last ones it may wait for.
+/// The number of sweeps before the last possible one that are tried for a waiting sum.
 const MOST_SWEEPS: u32 = 16;
 
-/// Computes each waiting sum in the sweep in which it reads the fewest additional bytes, and in the
-/// last of several such sweeps. The sums with the earliest deadline come first: for a single array
-/// that leaves as few sweeps as possible.
+/// Chooses the sweep of each waiting sum: the one in which the sum reads the fewest additional
+/// bytes, and the last of several such sweeps. Sums with the earliest deadline come first: for a
+/// single array, this leaves as few sweeps as possible.
 fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
@@ -367,7 +372,8 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     for sum in sums {
         let Waiting { first, last } = waiting[sum];
         let first = first.max(last.saturating_sub(MOST_SWEEPS));
-        // For each array, the sweeps from the first one on in which it is read anyway.
+        // For each array that the sum reads: its bytes, and one bit for each sweep from `first` on
+        // that reads the array anyway.
         let read: SmallVec<[(u64, u32); 2]> = arrays[sum]
             .iter()
             .map(|&array| {
@@ -389,7 +395,8 @@ fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(I
     }
 }
 
-/// Returns the bit of a sweep, counted from the first one tried; zero for other readers.
+/// Returns the bit of a sweep, bit 0 for the sweep `first`. Returns 0 for other readers, and for
+/// sweeps before `first`.
 fn bit(reader: Reader, first: u32) -> u32 {
     match reader {
         Reader::Sweep(sweep) => {
@@ -399,7 +406,7 @@ fn bit(reader: Reader, first: u32) -> u32 {
     }
 }
 
-/// Checks whether a reshape only adds and drops dims of size 1.
+/// Checks whether an instruction is a reshape that only adds or drops dims of size 1.
 pub(super) fn same_but_ones(module: &Module, id: InstId) -> bool {
     let large = |id: InstId| -> Option<SmallVec<[i64; 6]>> {
         Some(module.array_shape(id)?.dims().iter().copied().filter(|&dim| dim != 1).collect())

@@ -1,9 +1,10 @@
-//! Keeps sums of costs up to date: adding a cost and subtracting it again restores the sum exactly,
-//! in any order.
+//! Sums costs so that adding a cost and subtracting it again restores the sum exactly, in any
+//! order. The ledger keeps such a sum for each computation.
 
 use super::Cost;
 
-/// A sum of costs. Only its cycles are rounded, to multiples of 2^-20.
+/// A sum of costs. The cycles of each cost are rounded to a multiple of 2^-20; the counts are
+/// exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     cycles: i128,
@@ -14,11 +15,11 @@ pub(super) struct Total {
     flops: i128,
 }
 
-/// The number of parts into which a cycle is divided.
+/// The number of parts into which a cycle is divided: 2^20.
 const PARTS: f64 = 1_048_576.0;
 
-/// The most cycles that one instruction counts for. The instructions that a module can hold do not
-/// overflow the sum.
+/// The most cycles that one cost adds to a sum. With this bound, the costs of all instructions that
+/// a module can hold do not overflow the sum.
 const MOST_CYCLES: f64 = 1e24;
 
 impl Total {

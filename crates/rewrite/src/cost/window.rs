@@ -1,4 +1,5 @@
-//! Computes the cost of a `reduce-window` from the layout of arrays on the target.
+//! Computes the cost of a `reduce-window` for [`CostModel`], from the layout of its arrays on the
+//! target.
 
 use smallvec::SmallVec;
 use tilewright_ir::ops::dims::WindowDim;
@@ -11,29 +12,29 @@ use super::{Cost, CostModel, Operand, Weighed, as_f64};
 struct Windows<'a> {
     array: &'a ArrayShape,
     window: &'a [WindowDim],
-    /// The number of positions that the window takes along each dim.
+    /// The number of positions that the window takes along each dim: the dims of the result.
     places: Dims,
-    /// The number of array elements that make one result.
+    /// The number of array elements that are combined into one result: the window's size.
     taps: u64,
     /// The number of results.
     results: u64,
 }
 
-/// A dim along which a vector spans several elements, so that its elements have to move for a
-/// window along the dim.
+/// A dim along which a vector spans several elements, and along which a window has to move elements
+/// within vectors.
 struct Inner {
     dim: usize,
     /// The number of elements of the dim that a vector spans.
     reach: u64,
-    /// The cycles to move all elements of a vector along the dim.
+    /// The number of cycles to move all elements of a vector along the dim.
     shift: f64,
-    /// The number of such moves after which the results that are left in a vector are adjacent.
+    /// The number of further moves after which the results left in a vector are adjacent.
     sifts: u64,
 }
 
 impl CostModel<'_> {
-    /// Computes the cost of a `reduce-window`. Its operand is computed in place, as for a reduce,
-    /// unless overlapping windows read it again.
+    /// Computes the cost of a `reduce-window`. A fused operand is computed in place, as for a
+    /// reduce, unless windows overlap: then it is stored first and loaded again.
     pub(super) fn reduce_window(
         &self,
         result: Weighed<'_>,
@@ -62,8 +63,10 @@ impl CostModel<'_> {
         cost
     }
 
-    /// Counts the cycles to combine each tap with its result. A window along the minor dim is a
-    /// short run, as it is for a reduce.
+    /// Computes the cycles of windows on a linear memory:
+    /// `vectors of the result * taps / vector_alu_slots`.
+    /// A window along the minor dim is a short run and costs in addition, as for a reduce,
+    /// `results * cross_lane_reduce_cycles + runs * reduce_run_cycles`.
     fn windows_in_line(&self, windows: &Windows<'_>) -> f64 {
         let vectors = self.vectors(windows, &windows.places);
         let cycles = self.operations(as_f64(vectors) * as_f64(windows.taps));
@@ -77,8 +80,8 @@ impl CostModel<'_> {
             + runs * self.target.reduce_run_cycles
     }
 
-    /// Counts the cycles to combine whole vectors first, along the dims that lie across them, and
-    /// then the rest within vectors.
+    /// Computes the cycles of windows on a tiled memory. Whole vectors are combined first, along
+    /// the dims that lie across vectors, and then the elements within vectors.
     fn windows_in_tiles(&self, windows: &Windows<'_>) -> f64 {
         let inner = self.inner(windows);
         let mut dims = Dims::from_slice(windows.array.dims());
@@ -93,13 +96,13 @@ impl CostModel<'_> {
         let combined = as_f64(vectors) * as_f64(taps);
         let mut cycles = self.operations(combined);
         if windows.overlap() {
-            // The first load of each vector is already counted with the operand.
+            // The first load of each vector is already charged with the operand.
             let again = combined - as_f64(self.memo.footprint(self.target, windows.array).vectors);
             cycles += again.max(0.0) / f64::from(self.target.load_slots.max(1));
         }
         for Inner { dim, reach, shift, sifts } in inner {
             let w = windows.window[dim];
-            // Taps that are whole vectors apart are combined before any are moved.
+            // Taps that are whole vectors apart are combined before any elements are moved.
             let size = w.size.max(1).unsigned_abs();
             let left = vectors.div_ceil((size.min(w.stride.max(1).unsigned_abs()) / reach).max(1));
             let step = shift + self.operations(1.0);
@@ -115,13 +118,13 @@ impl CostModel<'_> {
         cycles
     }
 
-    /// Returns the dims along which elements of vectors have to move: the second-minor one, then
-    /// the minor one.
+    /// Returns the dims along which elements have to move within vectors: the second-minor dim,
+    /// then the minor one.
     fn inner(&self, windows: &Windows<'_>) -> SmallVec<[Inner; 2]> {
         let bits = windows.array.element_type.bytes().saturating_mul(8);
         let [rows, lanes] = self.target.tile(bits);
         let rotation = self.target.cross_lane_reduce_cycles;
-        // Rows are shifted by one operation and need no further move.
+        // One operation shifts the rows of a vector, and no further moves are needed.
         let kinds = [(lanes, rotation, halvings(lanes)), (rows, self.operations(1.0), 0)];
         let inner = windows.inner_dims().into_iter().zip(kinds).filter_map(|(dim, kind)| {
             let (reach, shift, sifts) = kind;
@@ -138,7 +141,7 @@ impl CostModel<'_> {
         self.memo.footprint(self.target, &windows.resized(dims)).vectors
     }
 
-    /// Computes the cycles of this many operations on vectors.
+    /// Computes the cycles of one operation on each of this many vectors.
     fn operations(&self, vectors: f64) -> f64 {
         vectors / f64::from(self.target.vector_alu_slots.max(1))
     }
@@ -154,13 +157,13 @@ impl<'a> Windows<'a> {
         Some(Self { array, window, places, taps, results })
     }
 
-    /// Checks whether some elements are in several windows.
+    /// Checks whether windows overlap: `taps * results > elements`.
     fn overlap(&self) -> bool {
         let elements = self.array.num_elements().unwrap_or(0).unsigned_abs();
         self.taps.saturating_mul(self.results) > elements
     }
 
-    /// Returns the minor dim and the second-minor one.
+    /// Returns the minor dim and the second-minor dim.
     fn inner_dims(&self) -> SmallVec<[usize; 2]> {
         let layout = self.array.layout_or_default();
         layout.minor_to_major.iter().take(2).filter_map(|&dim| usize::try_from(dim).ok()).collect()
@@ -172,7 +175,8 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Checks whether a window along a dim takes vectors that span `reach` elements as they are.
+/// Checks whether a window along a dim combines vectors that span `reach` elements of the dim as
+/// they are, without moving elements within them.
 fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
     let whole = |distance: i64| distance.unsigned_abs().is_multiple_of(reach.max(1));
     let alone = w.size == 1 && w.output_size(size) == Some(size);
@@ -180,12 +184,13 @@ fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
     reach <= 1 || alone || apart && whole(w.padding_low)
 }
 
-/// Checks whether results are not adjacent once the taps are combined.
+/// Checks whether a window leaves its results apart from each other within vectors.
 fn scatters(w: &WindowDim) -> bool {
     w.stride > 1 || w.base_dilation > 1
 }
 
-/// Counts the steps in which this many taps are combined, each step halving them.
+/// Returns the number of steps that combine this many taps, where each step halves them:
+/// `ceil(log2(taps))`.
 fn halvings(taps: u64) -> u64 {
     u64::from(u64::BITS - taps.saturating_sub(1).leading_zeros())
 }

@@ -1,10 +1,13 @@
-//! What programs cost, as the engine compiles them and by one call.
+//! Looks up the time of a program, as the engine compiles it and by one call of a kernel.
+//! `programs.rs` asks whether a call pays.
 //!
-//! An engine reads an array once for each reduction or two that depend on each other, and a call reads
-//! it once if a slab, such as a row, stays in a cache. So a call pays where arrays are larger than the
-//! caches and a program has many reductions. The target's table ([`ProgramTime`]) has one kind: the
-//! gradient of a norm of rows together with that of its scale, which adds up along columns what is made
-//! of the sums of rows. Of other programs it has no times, and they are left alone.
+//! An engine reads an array once for each reduction, or for two that depend on each other. A call
+//! reads the array once if a slab of it, such as a row, stays in a cache. A call therefore pays
+//! where arrays are larger than the caches and a program has many reductions.
+//!
+//! The target's table ([`ProgramTime`]) has one kind of program: the gradient of a norm of rows
+//! together with the gradient of its scale, which adds up along columns a value that is computed
+//! from the sums of rows. The table has no times of other programs, and the pass leaves them alone.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
@@ -13,19 +16,19 @@ use tilewright_target::programs::ProgramTime;
 use super::Price;
 use crate::analysis::iteration::Region;
 
-/// The fewest elements of a space for which there may be a price: the search for what belongs together
-/// takes a while.
+/// The fewest elements of a reduced array for which a program is looked for, since the search takes
+/// a while.
 const LEAST_ELEMENTS: i64 = 1 << 20;
 
-/// Checks whether a call may pay for what a reduce is part of, before that is looked for.
+/// Checks, before the search, whether a call of the program that a reduce belongs to may pay.
 pub(super) fn may_pay(module: &Module, reduce: InstId, times: &[ProgramTime]) -> bool {
     let array = module.operands(reduce).first().and_then(|&array| module.array_shape(array));
     let elements = array.and_then(ArrayShape::num_elements);
     !times.is_empty() && elements.is_some_and(|elements| elements >= LEAST_ELEMENTS)
 }
 
-/// Returns the price of a region by the first time that it fits; `None` if a call of it is not faster, or
-/// nothing is known of such ones.
+/// Returns the price of a region by the first entry of `times` that fits it. `None` if no entry
+/// fits or a call is not faster.
 pub(super) fn price(module: &Module, region: &Region, times: &[ProgramTime]) -> Option<Price> {
     let Reductions { rows, row, adds_up_columns } = Reductions::of(module, region)?;
     let rank = region.space.len();
@@ -44,15 +47,18 @@ pub(super) fn price(module: &Module, region: &Region, times: &[ProgramTime]) -> 
 
 /// The reductions of whole arrays in a region without exponentials.
 struct Reductions {
-    /// How many are along rows of `row` elements.
+    /// The number of reductions along rows.
     rows: usize,
+    /// The number of elements of a row.
     row: usize,
-    /// Whether one is along columns of what is made of the results of others.
+    /// Whether a reduction along columns reduces a value that is computed from the results of those
+    /// along rows.
     adds_up_columns: bool,
 }
 
 impl Reductions {
-    /// Returns those of a region, if all rows have the same length.
+    /// Returns the reductions of a region. `None` if there are none along rows, if rows have
+    /// different lengths, or if the region has an exponential.
     fn of(module: &Module, region: &Region) -> Option<Self> {
         let rank = region.space.len();
         let (mut rows, mut row, mut columns) = (FxHashSet::default(), None, Vec::new());
@@ -84,7 +90,7 @@ impl Reductions {
     }
 }
 
-/// The members of a region that need some of the values.
+/// Returns `values` and the members of a region that are computed from any of them.
 fn made_of(module: &Module, region: &Region, values: &FxHashSet<InstId>) -> FxHashSet<InstId> {
     let mut made = values.clone();
     loop {

@@ -1,12 +1,13 @@
-//! Whole norms, gradients and other programs by one call.
+//! Computes whole norms, gradients and other programs by one call each. The pass `native-calls`
+//! runs this before it makes calls of single reductions.
 //!
 //! ```text
 //! y, s = norm(x, ...)  =  custom-call(x, ...; norm)
 //! ```
 //!
-//! `norm` is what goes over one iteration space (`analysis::iteration`): reductions, and the
-//! elementwise ops and broadcasts that use their results. The call computes it slab by slab, so that
-//! an array is read from memory once or twice, whatever the engine would fuse.
+//! `norm` consists of instructions over one iteration space (`analysis::iteration`): reductions,
+//! and the elementwise ops and broadcasts that use their results. The call computes it slab by slab
+//! and so reads an array from memory once or twice, whatever the engine would fuse.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::ops::control::{ApiVersion, CustomCallAttrs, GetTupleElementAttrs};
@@ -21,13 +22,13 @@ use crate::analysis::reduce::is_plain;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
 
-/// The computations that are programs.
+/// Returns the computations that earlier calls of programs compute.
 pub(super) fn computations(module: &Module) -> FxHashSet<CompId> {
     let all = module.computations().iter().flat_map(|&id| module.instructions(id));
     all.filter_map(|id| NativeProgram::of(module, id)).map(|program| program.computation).collect()
 }
 
-/// Makes calls of the programs of a computation; returns how many.
+/// Makes calls of the programs of a computation. Returns the number of calls.
 pub(super) fn call_programs(
     module: &mut Module,
     computation: CompId,
@@ -58,8 +59,10 @@ pub(super) fn call_programs(
     Ok(calls)
 }
 
-/// Checks whether a call can compute a region: row-major arrays of `f32` that lie in memory anyway, no
-/// function that kernels compute element by element, and nothing attached.
+/// Checks whether a call can compute a region: its arrays are row-major, its members are `f32` or
+/// truth values without extra attributes, and none is a function that kernels compute element by
+/// element. Its inputs and outputs are `f32`, and those that span the whole space lie in memory
+/// anyway.
 fn fits(module: &Module, region: &Region) -> bool {
     let is_of = |id: InstId, element_types: &[ElementType]| {
         let shape = module.array_shape(id).filter(|&shape| is_plain(shape));
@@ -78,8 +81,8 @@ fn fits(module: &Module, region: &Region) -> bool {
         && region.outputs.iter().all(|&id| is_float(id) && (is_small(id) || is_written(module, id)))
 }
 
-/// Checks whether whoever uses an array reads it from memory: engines fuse elementwise ops with
-/// what computes it.
+/// Checks whether all users of an array read it from memory. Engines fuse elementwise users with
+/// the ops that compute the array.
 fn is_written(module: &Module, id: InstId) -> bool {
     module.users(id).into_iter().filter(|&user| module.is_live(user)).all(|user| {
         matches!(
@@ -95,7 +98,7 @@ fn is_written(module: &Module, id: InstId) -> bool {
     })
 }
 
-/// Makes a call if it pays; notes it either way.
+/// Makes a call if it pays, and notes it. Returns whether it did.
 fn attempt(
     module: &mut Module,
     computation: CompId,
@@ -116,7 +119,7 @@ fn attempt(
     Ok(true)
 }
 
-/// Puts a call in the place of a region.
+/// Replaces a region by a call.
 fn call(module: &mut Module, parent: CompId, region: &Region) -> Result<(), EditError> {
     let part =
         Outline { inputs: &region.inputs, members: &region.members, outputs: &region.outputs };
@@ -131,7 +134,7 @@ fn call(module: &mut Module, parent: CompId, region: &Region) -> Result<(), Edit
         });
         shape.unwrap_or_else(|| module.shape(*id).clone())
     };
-    // Without layouts, XLA might choose others than kernels read and write.
+    // Without explicit layouts, XLA might choose others than the kernels read and write.
     let attrs = CustomCallAttrs {
         custom_call_target: NativeProgram::TARGET.into(),
         operand_layout_constraints: Some(region.inputs.iter().map(row_major).collect()),

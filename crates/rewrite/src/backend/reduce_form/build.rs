@@ -1,4 +1,4 @@
-//! Plans the instructions of a reduction in steps.
+//! Plans the instructions of a reduction, step by step; `forms.rs` finds the steps.
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::ops::dims::{SliceDim, WindowDim};
@@ -14,24 +14,24 @@ use crate::analysis::reduce::{
 };
 use crate::cost::CostModel;
 
-/// The bits of a `bf16`.
+/// The numbers of exponent and mantissa bits of a `bf16`.
 const BF16: ReducePrecisionAttrs = ReducePrecisionAttrs { exponent_bits: 8, mantissa_bits: 7 };
 
-/// A reduction of which some steps are planned.
+/// The plan of a reduction in steps, under construction.
 pub(super) struct Line<'a> {
     module: &'a Module,
     model: CostModel<'a>,
     reduce: &'a MonoidReduce,
     stages: Stages<'a>,
     patch: Patch,
-    /// The arrays that remain.
+    /// The arrays that are left to reduce after the planned steps.
     values: SmallVec<[Value; 2]>,
     axes: Axes,
 }
 
 impl<'a> Line<'a> {
-    /// Begins at the arrays that a reduce reduces, by the computation `by`. The steps compute in
-    /// the types of `shape`.
+    /// Begins a plan at the arrays that a reduce reduces. The steps reduce by the computation `by`,
+    /// in the element types of `shape`.
     pub(super) fn new(
         module: &'a Module,
         model: CostModel<'a>,
@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
         Some(Self { module, model, reduce, stages, patch: Patch::new(), values, axes })
     }
 
-    /// Plans all steps and returns the edits. `None` if a step has no form.
+    /// Plans all steps and returns the edits. `None` if a step cannot be written.
     pub(super) fn all(mut self, steps: &[Step]) -> Option<Patch> {
         self.values = self.widened()?;
         for (number, &step) in steps.iter().enumerate() {
@@ -68,10 +68,11 @@ impl<'a> Line<'a> {
         Some(self.patch)
     }
 
-    /// Returns the values in the types of the stages. XLA removes a conversion to 16 bits and back, so
-    /// values that are computed in `bf16` are rounded once more by a `reduce-precision`: otherwise
-    /// elements that are equal in `bf16` would differ in f32, and another one could win. `None` for
-    /// values that are computed in `f16`, whose subnormal numbers a `reduce-precision` makes zero.
+    /// Returns the values, converted to the types of the stages. XLA removes a conversion to 16
+    /// bits and back, so a value that is computed in `bf16` is also rounded by a
+    /// `reduce-precision`: otherwise elements that are equal in `bf16` would differ in f32, and
+    /// another one could win. `None` for a value that is computed in `f16`, since a
+    /// `reduce-precision` turns its subnormal numbers into zero.
     fn widened(&mut self) -> Option<SmallVec<[Value; 2]>> {
         let mut wide = self.converted(self.values.clone());
         for (narrow, wide) in self.values.clone().into_iter().zip(&mut wide) {
@@ -107,18 +108,21 @@ impl<'a> Line<'a> {
         values.into_iter().zip(types).map(one).collect()
     }
 
-    /// The inits of a step; the last one applies those of the reduce.
+    /// Returns the inits of a step. The last step applies the inits of the reduce.
     fn inits(&mut self, is_last: bool) -> Option<SmallVec<[Value; 2]>> {
         let inits = self.reduce.first_inits(self.module, is_last, &mut self.patch)?;
         Some(self.converted(inits))
     }
 
-    /// Returns the number of elements around an axis, along it and within it.
+    /// Returns the number of elements of the axes outside of an axis, of the axis, and of the axes
+    /// inside of it.
     fn around(&self, axis: usize) -> Option<[i64; 3]> {
         let len = self.axes.get(axis)?.len;
         Some([elements(&self.axes[..axis]), len, elements(&self.axes[axis + 1..])])
     }
 
+    /// Combines `slices` slices of an axis, and appends the elements beside whole slices to the
+    /// result.
     fn fold(&mut self, (axis, slices, by): (usize, i64, By), is_last: bool) -> Option<()> {
         let [before, len, within] = self.around(axis)?;
         let left = len / slices;
@@ -153,15 +157,15 @@ impl<'a> Line<'a> {
         Some(())
     }
 
-    /// Combines so many slices of `side` elements each by a window whose elements lie `side` apart, in
-    /// rows of all slices. XLA fuses the reshape to these rows with the step before, which then
-    /// computes such rows. If each slice were a row, the step would compute it without vectors wherever
-    /// `side` is not a multiple of a vector.
+    /// Combines `slices` slices of `side` elements each by a window with a dilation of `side`, over
+    /// rows that hold all slices. XLA fuses the reshape to these rows with the step before, so that
+    /// step computes whole rows. If each slice were a row, the step before would compute it without
+    /// vectors wherever `side` is not a multiple of a vector.
     fn window(&mut self, before: i64, [slices, side]: [i64; 2], is_last: bool) -> Option<()> {
         let (at, mut dims) = around_one(before, slices.checked_mul(side)?, 1);
         self.regroup(&dims)?;
         let mut window: Vec<WindowDim> = dims.iter().map(|_| WindowDim::new(1)).collect();
-        // XLA makes a reduce of a window that spans the dim and has no stride.
+        // XLA turns a window that spans the dim and has no stride into a reduce.
         let stride = if side == 1 { slices } else { 1 };
         window[at] = WindowDim { stride, window_dilation: side, ..WindowDim::new(slices) };
         dims[at] = side;
@@ -171,13 +175,13 @@ impl<'a> Line<'a> {
         Some(())
     }
 
-    /// Checks whether a value is computed where it is used.
+    /// Checks whether a value of the module is computed where it is used.
     fn is_computed(&self, value: Value) -> bool {
         matches!(value, Value::Old(id) if self.model.is_fused(self.module, id))
     }
 
-    /// Gives the arrays other dims for a step. Arrays in memory are reshaped behind a barrier; what is
-    /// computed from them is computed in those dims. `None` if it cannot be.
+    /// Gives the arrays other dims for a step. Arrays in memory are reshaped behind a barrier;
+    /// values that are computed from them are computed in those dims. `None` if a value cannot be.
     fn regroup(&mut self, dims: &[i64]) -> Option<()> {
         let values = std::mem::take(&mut self.values);
         let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims);
@@ -227,7 +231,7 @@ impl<'a> Line<'a> {
         Some(())
     }
 
-    /// Checks whether the init of the reduce may change a value, be it `-0.0` to `0.0`.
+    /// Checks whether the init of the reduce may change a value, even if only from `-0.0` to `0.0`.
     fn init_counts(&self) -> bool {
         let Some(monoid) = self.reduce.reducer.monoid() else { return true };
         let operands = self.module.operands(self.reduce.id);
@@ -235,8 +239,8 @@ impl<'a> Line<'a> {
         monoid.rounds() || !init.is_some_and(|value| monoid.is_neutral(value))
     }
 
-    /// Reduces along all axes but the innermost one, in the dims of the array: what computes it stays
-    /// fused.
+    /// Reduces all axes but the innermost one, in the dims of the array, so that the ops that
+    /// compute the array stay fused.
     fn outer(&mut self) -> Option<()> {
         let innermost = self.axes.last()?.len;
         let &[all] = self.values.as_slice() else { return None };
@@ -258,7 +262,7 @@ impl<'a> Line<'a> {
         Some(())
     }
 
-    /// Reduces all that remains at once.
+    /// Reduces all axes that remain, at once.
     fn rest(&mut self) -> Option<()> {
         let dims: Vec<i64> = self.axes.iter().map(|axis| axis.len).collect();
         self.regroup(&dims)?;
@@ -275,7 +279,7 @@ impl<'a> Line<'a> {
         Some(shape_like(self.patch.shape(self.module, value).as_array()?, dims))
     }
 
-    /// Reshapes all arrays that have other dims.
+    /// Reshapes all arrays to these dims, except those that have them.
     fn reshape(&mut self, dims: &[i64]) {
         let mut values = std::mem::take(&mut self.values);
         for value in &mut values {
@@ -295,7 +299,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Takes so many indices of a dim of arrays, from the first one on.
+    /// Slices `len` indices of a dim of each array, from the index `first` on.
     fn sliced(
         &mut self,
         values: &[Value],
@@ -315,7 +319,7 @@ impl<'a> Line<'a> {
         values.iter().filter_map(one).collect()
     }
 
-    /// Joins the arrays with others along a dim.
+    /// Concatenates each array with one of the others along a dim.
     fn joined(&mut self, others: &[Value], dim: usize) -> SmallVec<[Value; 2]> {
         let values = std::mem::take(&mut self.values);
         let one = |(&value, &other): (&Value, &Value)| {
@@ -332,16 +336,17 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the dims of an array with so many elements around and within a dim, without those of
-/// size 1, and the number of that dim.
+/// Returns the dims of an array with `before`, `len` and `within` elements, dims of size 1 around
+/// `len` left out, and the index of the dim of size `len`.
 fn around_one(before: i64, len: i64, within: i64) -> (usize, Dims) {
     let outer = (before > 1).then_some(before);
     let inner = (within > 1).then_some(within);
     (usize::from(outer.is_some()), outer.into_iter().chain([len]).chain(inner).collect())
 }
 
-/// Plans a sum of `narrow` floats that is accumulated in `wide` ones, by the computation `by`, and
-/// rounded once.
+/// Plans a sum of `narrow` floats that the computation `by` accumulates in `wide` ones, and that is
+/// rounded once:
+/// `sum x = round(sum wide(x))`.
 pub(super) fn in_f32(
     module: &Module,
     reduce: &MonoidReduce,

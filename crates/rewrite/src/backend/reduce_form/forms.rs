@@ -1,35 +1,36 @@
-//! The steps of each form, from the axes of a reduction alone.
+//! Finds the steps of each form of a reduction from its axes (`analysis::axes`) alone. `build.rs`
+//! plans the instructions of each step.
 
 use smallvec::SmallVec;
 use tilewright_target::reductions::Form;
 
 use crate::analysis::axes::{Axes, Axis, elements, merged};
 
-/// A step of a reduction.
+/// A step of a reduction, which reduces some elements of its axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Combine the elements of an axis that lie `len / slices` apart, `slices` of each. What
-    /// remains beside whole slices waits for the next step.
+    /// Combine the elements of an axis that lie `len / slices` (rounded down) apart, `slices` of
+    /// each. The `len % slices` elements beside whole slices wait for the next step.
     Fold {
-        /// The number of the axis.
+        /// The index of the axis.
         axis: usize,
         /// The number of slices that become one.
         slices: i64,
-        /// The op that combines them.
+        /// The op that combines the slices.
         by: By,
     },
     /// Reduce along all axes but the innermost one.
     Outer,
-    /// Combine the elements along the innermost axis, which is taken apart into columns.
+    /// Combine the columns of the innermost axis by elementwise ops.
     Columns,
-    /// Reduce all that remains.
+    /// Reduce all axes that remain, at once.
     Rest,
 }
 
-/// The op of a step.
+/// The op that combines the slices of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// A reduce, which is fused with what computes its operand.
+    /// A reduce, which is fused with the ops that compute its operand.
     Reduce,
     /// A window, which is not fused with the step before.
     Window,
@@ -37,23 +38,27 @@ pub(super) enum By {
 
 pub(super) type Steps = SmallVec<[Step; 8]>;
 
-/// The slices that [`Form::Folds`] and [`Form::Windows`] combine at once: as many as registers hold.
+/// The most slices that [`Form::Folds`] and [`Form::Windows`] combine at once: as many as registers
+/// hold.
 const MOST_SLICES: i64 = 16;
-/// The slices where none of the numbers from [`LEAST_SLICES`] to [`MOST_SLICES`] divides an axis.
+/// The number of slices if no number from [`LEAST_SLICES`] to [`MOST_SLICES`] divides an axis, and
+/// the fewest slices of [`Form::Wide`].
 const SLICES: i64 = 8;
+/// The fewest slices that are tried for a long axis.
 const LEAST_SLICES: i64 = 4;
-/// At most this many elements are reduced at once, in whichever way: a further step takes as long.
+/// The most elements that are reduced at once in a last step, in whichever way: a further step
+/// would take as long.
 const SMALL: i64 = 4096;
-/// The elements that [`Form::Wide`] leaves side by side: eight vectors of 8.
+/// The number of elements that [`Form::Wide`] leaves side by side: eight vectors of 8.
 const WIDE: i64 = 64;
-/// The least slices that [`Form::Wide`] leaves: XLA would merge a step that reduces a whole dim with
-/// the next one.
+/// The least length of the axis that [`Form::Wide`] leaves: XLA would merge a step that reduces a
+/// whole dim with the next step.
 const LEFT: i64 = 4;
-/// The most columns that are combined one by one.
+/// The most columns that [`Form::Columns`] combines.
 const MOST_COLUMNS: i64 = 8;
 
-/// Returns the steps of a form for a reduction of these axes; `None` if it has no such form. Slices
-/// along the innermost axis are whole vectors of `lanes` elements if they can be.
+/// Returns the steps of a form for a reduction of these axes; `None` if the reduction has no such
+/// form. Slices of the innermost axis are whole vectors of `lanes` elements where possible.
 pub(super) fn steps(form: Form, axes: &Axes, lanes: i64) -> Option<Steps> {
     let steps = match form {
         Form::AsIs | Form::InF32 | Form::Copied | Form::Kernel => return None,
@@ -67,7 +72,7 @@ pub(super) fn steps(form: Form, axes: &Axes, lanes: i64) -> Option<Steps> {
     is_form.then_some(steps)
 }
 
-/// Returns the axes after a step.
+/// Returns the axes that remain after a step.
 pub(super) fn after(axes: &Axes, step: Step) -> Axes {
     let mut left = axes.clone();
     match step {
@@ -89,8 +94,8 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
     merged(left.into_iter().filter(|axis| axis.len > 1 || !axis.reduced))
 }
 
-/// Returns steps that fold one axis after the other: the outermost long one first, so that what lies
-/// inside of it stays side by side.
+/// Returns steps that fold one axis after the other, the outermost long one first, so that the
+/// elements of the axes inside of it stay side by side.
 fn folds(axes: &Axes, lanes: i64, by: impl Fn(usize) -> By) -> Steps {
     let mut left = axes.clone();
     let mut steps = Steps::new();
@@ -110,8 +115,8 @@ fn folds(axes: &Axes, lanes: i64, by: impl Fn(usize) -> By) -> Steps {
     }
 }
 
-/// Returns the number of slices for a long axis: one that divides it into whole vectors if there is
-/// one, else one that divides it.
+/// Returns the number of slices for a long axis: one that divides the axis into whole vectors of
+/// `vector` elements if there is one, otherwise one that divides it, otherwise [`SLICES`].
 fn slices_of(len: i64, vector: i64) -> i64 {
     let near = (SLICES..=MOST_SLICES).chain((LEAST_SLICES..SLICES).rev());
     let mut divisors = near.filter(|slices| len % slices == 0 && len / slices > 2);
@@ -119,8 +124,8 @@ fn slices_of(len: i64, vector: i64) -> i64 {
     whole.or_else(|| divisors.next()).unwrap_or(SLICES)
 }
 
-/// Returns the step that folds the longest axis that lies around others, so that what it leaves is
-/// wide.
+/// Returns the step that folds the longest reduced axis other than the innermost axis. The step
+/// leaves about the shortest length of that axis with which [`WIDE`] elements lie side by side.
 fn widest(axes: &Axes) -> Option<Step> {
     let (_, outer) = axes.split_last()?;
     let reduced = outer.iter().enumerate().filter(|(_, axis)| axis.reduced);
@@ -132,7 +137,8 @@ fn widest(axes: &Axes) -> Option<Step> {
     (slices >= SLICES).then_some(Step::Fold { axis, slices, by: By::Reduce })
 }
 
-/// Returns steps that end with the columns along a short innermost axis.
+/// Returns steps that reduce the outer axes, if there are any, and then combine the columns of a
+/// short innermost axis.
 fn columns(axes: &Axes) -> Option<Steps> {
     let innermost = axes.last().filter(|axis| axis.reduced && axis.len <= MOST_COLUMNS);
     innermost?;

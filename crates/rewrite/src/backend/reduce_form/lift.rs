@@ -1,4 +1,5 @@
-//! Computes a value in other dims: reshapes what it is computed from, not the value.
+//! Plans a value in other dims: the arrays that it is computed from are reshaped, and its ops are
+//! computed anew in those dims. `build.rs` uses this for the first step of a form.
 
 use smallvec::SmallVec;
 use tilewright_ir::{ElementType, InstId, Module, Op, Opcode, Patch, Shape, Value};
@@ -8,17 +9,17 @@ use crate::analysis::reduce::{reshape_op, shape_like};
 use crate::cost::CostModel;
 use crate::reshape_motion::broadcast_plan::repeated_through;
 
-/// The most ops that are computed anew.
+/// The most ops that are computed anew for one step.
 const MOST_OPS: usize = 16;
 
-/// A value that is computed in other dims.
+/// The plan of values in other dims, under construction.
 pub(super) struct Lift<'a> {
     module: &'a Module,
     model: CostModel<'a>,
-    /// The instruction before which the new ones stand.
+    /// The instruction before which the planned instructions are inserted.
     before: InstId,
     dims: &'a [i64],
-    /// The values that are planned.
+    /// The values that are planned so far.
     known: SmallVec<[(InstId, Value); 4]>,
 }
 
@@ -32,8 +33,9 @@ impl<'a> Lift<'a> {
         Self { module, model, before, dims, known: SmallVec::new() }
     }
 
-    /// Plans the value in other dims. `None` if it is computed by more than [`MOST_OPS`] ops, by one
-    /// that is neither elementwise nor repeats values along whole dims, or in narrow floats.
+    /// Plans a value in other dims. `None` if more than [`MOST_OPS`] ops compute it, or if one of
+    /// them is neither elementwise nor repeats values along whole dims, or rounds to floats
+    /// narrower than 32 bits.
     pub(super) fn value(&mut self, id: InstId, patch: &mut Patch) -> Option<Value> {
         if let Some(&(_, known)) = self.known.iter().find(|&&(known, _)| known == id) {
             return Some(known);
@@ -80,15 +82,16 @@ impl<'a> Lift<'a> {
     }
 }
 
-/// Checks whether ops round to floats narrower than 32 bits. XLA takes such roundings away where it can
-/// (`xla_allow_excess_precision`), in one copy of a value and not in another: a maximum of the copy might
-/// then equal no element of the value.
+/// Checks whether ops on elements of a type round to floats narrower than 32 bits. XLA removes such
+/// roundings where it can (`xla_allow_excess_precision`), perhaps in one copy of a value and not in
+/// another: the maximum of the copy might then equal no element of the value.
 fn rounds_narrowly(element_type: ElementType) -> bool {
     element_type.is_float() && element_type.bits() < 32
 }
 
-/// Checks whether the operand of a broadcast need not be made larger to be broadcast in other dims.
-/// Indices may: they are computed wherever they are.
+/// Checks whether the operand of a broadcast can be broadcast in other dims without being made
+/// larger first. Iotas and broadcasts of iotas always can: indices are computed wherever they are
+/// used.
 fn repeats_as_it_is(module: &Module, id: InstId, digits: &Digits) -> bool {
     let (Op::Broadcast(attrs), &[operand]) = (module.op(id), module.operands(id)) else {
         return true;

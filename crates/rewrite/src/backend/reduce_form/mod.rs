@@ -9,31 +9,39 @@
 //! any      pred[64,256,256] along 1, 2     f32[64,8,8192] along 1, then windows of 8
 //! ```
 //!
-//! The target's table ([`tilewright_target::reductions`]) has the measured times of the forms of each
-//! kind of reduction; the fastest one is taken if even its worst measured program was faster than the
-//! reduction as it is. What nobody measured stays as it is.
+//! The target's table ([`tilewright_target::reductions`]) has the measured times of the forms of
+//! each kind of reduction. The pass takes the form whose worst measured program was the fastest, if
+//! that program was faster than the reduction as it is. A kind that nobody measured stays as it is.
+//! Below, an *axis* is a run of neighbouring dims that are all kept or all reduced.
 //!
-//! - *Folds* combine few slices that lie far apart, element by element; the elements of a slice lie
-//!   side by side. *Windows* are the same with windows after the first step. *Wide* folds the longest
-//!   outer axis. *Columns* adds a short innermost axis up one by one. *Merged* merges dims.
-//! - *In f32* accumulates floats of 16 bits in 32 bits: `sum x = round(sum wide(x))`. Every partial sum
-//!   of the left side is rounded to 8 or 11 bits, on the right only the result is. The error bound is
-//!   smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, where `u' = 2^-24`.
+//! - *Folds* combines a few slices of an axis element by element; the slices lie far apart, and the
+//!   elements of a slice lie side by side. *Windows* does the same with windows after the first
+//!   step. *Wide* folds the longest outer axis. *Columns* combines the columns of a short innermost
+//!   axis by elementwise ops. *Merged* reduces each axis as one dim.
+//! - *In f32* accumulates floats of 16 bits in 32 bits: `sum x = round(sum wide(x))`. The left side
+//!   rounds every partial sum to 8 or 11 bits, the right side rounds only the result. The error
+//!   bound is smaller for n > 2 values: `u + (n-1)u'` instead of `(n-1)u`, where `u' = 2^-24`.
 //!
-//! Each form begins at arrays in memory: a reshape of them stands behind a barrier, so that XLA does
-//! not fuse it with the loop that reads it, and what the reduction computes from them is computed in
-//! the dims of the first step (`lift.rs`).
+//! Each form but *in f32* begins at arrays in memory. An array that needs other dims is reshaped,
+//! and a barrier stands behind the reshape, so that XLA does not fuse the reshape with the loop
+//! that reads it. The ops between these arrays and the reduction are computed in the dims of the
+//! first step (`lift.rs`).
 //!
-//! Places: the steps see elements in another order, so they reduce by a computation that finds the
-//! first of several NaNs by their indices. Values of 16 bits are compared in f32, and rounded first if
-//! they are computed.
+//! For the index of an extremum, the steps see elements in another order. The steps therefore
+//! reduce by a computation that chooses among several NaNs by their indices. Values of 16 bits are
+//! compared in f32, and rounded first if they are computed.
 //!
-//! Preconditions: what is reduced is computed for this reduction alone, by elementwise ops and broadcasts
-//! from arrays in memory (nobody measured arrays that are transposed, sliced or gathered where they are
-//! read); a reducer as for [`crate::reshape_motion::reduce_through_reshape`]; no devices that hold parts of arrays; an extremum of
-//! floats prefers NaN. Sums are regrouped into shorter chains, or accumulated in f32 (bounded; the only form
-//! of sums of 16-bit floats, whose partial sums other forms would round); extrema, truth values and integers
-//! keep every bit.
+//! Preconditions:
+//! - The reduced arrays are in memory, or are computed from arrays in memory by elementwise ops and
+//!   broadcasts, for this reduction alone. Nobody measured arrays that are transposed, sliced or
+//!   gathered where they are read.
+//! - The reducer is one that [`crate::reshape_motion::reduce_through_reshape`] accepts. The index
+//!   of an extremum of floats must be that of a NaN if there is one.
+//! - The module is not divided over devices.
+//!
+//! Sums are regrouped into shorter chains, or accumulated in f32 (class *bounded*). *In f32* is the
+//! only form for sums of 16-bit floats, since the other forms would round their partial sums.
+//! Extrema, truth values and integers keep every bit.
 
 mod build;
 mod forms;
@@ -95,10 +103,11 @@ impl Pass for ReduceForm {
     }
 }
 
-/// The computations that keep one of two pairs, by what they keep.
+/// For each extremum with its index, the computation that was added to choose between two pairs in
+/// any order.
 type Totals = FxHashMap<ArgExtremum, CompId>;
 
-/// Writes a reduce in another form, if that pays.
+/// Writes a reduce in its fastest form, if that pays. Returns whether it did.
 fn rewrite(
     module: &mut Module,
     (computation, id): (CompId, InstId),
@@ -127,13 +136,14 @@ fn rewrite(
     Ok(true)
 }
 
-/// Returns the form that is faster than the reduce as it is, if there is one.
+/// Returns the fastest form of a reduce, if one is faster than the reduce as it is.
 fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(Form, Candidate)> {
     let first = *reduced_arrays(module, reduce.id).first()?;
     let array = module.array_shape(first)?;
     let source = source_of(cx.model().is_fused(module, first));
     let found = reduction(&reduce.reducer, array, reduce.dims(module), source)?;
-    // The reduce's own computation is enough to see whether there is a form.
+    // Whether a form can be written does not depend on the computation, so plan with the reduce's
+    // own.
     let can = |form| {
         (form == Form::InF32 || is_for_alone(module, cx.model(), reduce.id))
             && plan(module, reduce, form, None, cx)
@@ -153,7 +163,8 @@ fn best(module: &Module, reduce: &MonoidReduce, cx: &Context<'_>) -> Option<(For
     Some((form, candidate))
 }
 
-/// Plans a form of a reduce, by the computation `by` or its own; `None` if it cannot be written so.
+/// Plans a form of a reduce that reduces by the computation `by`, or by the reduce's own. `None` if
+/// the reduce cannot be written in this form.
 fn plan(
     module: &Module,
     reduce: &MonoidReduce,
@@ -185,13 +196,14 @@ fn plan(
     Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)
 }
 
-/// The most instructions that are visited to see from what arrays are computed.
+/// The most instructions that are visited to find the arrays from which a reduce is computed.
 const MOST_VISITED: usize = 64;
 
-/// Checks whether arrays can be computed in other dims for a reduce. What they are computed from lies in
-/// memory: none of it is moved, which an engine may do where it is read. And nothing else uses what is
-/// computed, since a copy may differ in the last place: XLA contracts, vectorises and rounds in each kernel
-/// as it likes, so that a maximum of the copy might equal no element of the value.
+/// Checks whether the values that a reduce reads can be computed in other dims. First, no op on the
+/// way from arrays in memory moves elements, since an engine may do that where they are read.
+/// Second, nothing but the reduce uses these values. A copy may differ in the last place, since XLA
+/// contracts, vectorises and rounds in each kernel as it likes, and the maximum of a copy might
+/// equal no element of the value.
 fn is_for_alone(module: &Module, model: CostModel<'_>, reduce: InstId) -> bool {
     let mut next = reduced_arrays(module, reduce).to_vec();
     let mut visited: FxHashSet<InstId> = FxHashSet::default();
@@ -221,7 +233,7 @@ fn is_for_alone(module: &Module, model: CostModel<'_>, reduce: InstId) -> bool {
     !visited.iter().any(is_shared)
 }
 
-/// Checks whether an op puts elements elsewhere.
+/// Checks whether an op moves elements to other places in memory.
 fn moves_elements(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -241,8 +253,8 @@ fn adds_narrow(by: Monoid) -> bool {
     by.opcode == Opcode::Add && matches!(by.element_type, ElementType::BF16 | ElementType::F16)
 }
 
-/// Returns the same extremum of values that vectors hold: a value of 16 bits becomes `f32`, which
-/// keeps it, and its order.
+/// Returns the same extremum with values of 32 bits or more: values of 16 bits become `f32`, which
+/// keeps each value and their order.
 fn wide(extremum: ArgExtremum) -> ArgExtremum {
     let [value, index] = extremum.element_types;
     let value = if matches!(value, ElementType::BF16 | ElementType::F16) {
@@ -253,7 +265,7 @@ fn wide(extremum: ArgExtremum) -> ArgExtremum {
     ArgExtremum { element_types: [value, index], ..extremum }
 }
 
-/// Returns the shape of a reduce whose steps compute in wide types.
+/// Returns the shape of a reduce whose steps compute with the types of [`wide`].
 fn in_wide(reduce: &MonoidReduce, shape: &Shape) -> Shape {
     match (&reduce.reducer, shape) {
         (Reducer::ArgExtremum(extremum), Shape::Tuple(elements)) => {

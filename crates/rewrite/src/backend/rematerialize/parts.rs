@@ -1,4 +1,5 @@
-//! The kinds of shared values, by what computes them: the target's table has the times of each kind.
+//! Finds the measured time of a sum of a shared value: the target's table lists such values by the
+//! ops that compute them ([`Source`]). The pass `rematerialize` asks whether copies are faster.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -12,11 +13,11 @@ use crate::cost::reductions::reduction;
 use crate::cost::shared::Shared;
 use crate::cost::takes_minor;
 
-/// The most instructions between a value and a reduction that are visited.
+/// The most instructions between a value and a reduction of it that are visited.
 const MOST_VISITED: usize = 64;
 
 impl Copies {
-    /// Checks whether each sum is faster with a copy of its own, as measured.
+    /// Checks whether each sum was measured to be faster with its own copy of the value.
     pub(super) fn pay(&self, module: &Module, table: &Reductions) -> bool {
         self.by.iter().all(|one| self.is_faster(module, one, table).unwrap_or(false))
     }
@@ -24,7 +25,8 @@ impl Copies {
     fn is_faster(&self, module: &Module, one: &Shared, table: &Reductions) -> Option<bool> {
         let Op::Reduce(attrs) = module.op(one.reduction) else { return None };
         let reducer = Reducer::of(module, attrs.to_apply)?;
-        // A maximum of a copy might equal no element of the value: copies may differ in the last place.
+        // The maximum of a copy might equal no element of the value: copies may differ in the last
+        // place.
         if reducer.monoid()?.opcode != Opcode::Add {
             return None;
         }
@@ -36,7 +38,8 @@ impl Copies {
         Some(table.best(&found, |form| form == Form::Copied).is_some())
     }
 
-    /// Returns the kind of what is computed for a sum: that of its dearest part.
+    /// Returns the source of a sum's elements: the dearest one among the instructions that are
+    /// computed for the sum. `None` if the table has no source for one of these instructions.
     fn kind(&self, module: &Module, one: &Shared) -> Option<Source> {
         let copied = self.cone.iter().map(|part| part.id);
         let computed = copied.chain(between(module, self.value, one)?);
@@ -48,7 +51,8 @@ impl Copies {
         Some(dearest)
     }
 
-    /// Checks whether the copied instructions read several arrays, without those that are broadcast.
+    /// Checks whether the copied elementwise ops read several values that are not copied. The
+    /// operands of copied broadcasts do not count.
     fn reads_several(&self, module: &Module) -> bool {
         let is_copied = |id: InstId| self.cone.iter().any(|part| part.id == id);
         let elementwise =
@@ -59,8 +63,8 @@ impl Copies {
     }
 }
 
-/// Returns the instructions that are computed between a value and a reduction of it. `None` if there are
-/// too many.
+/// Returns the elementwise instructions that are computed between a value and a reduction of it.
+/// `None` if there are more than [`MOST_VISITED`].
 fn between(module: &Module, value: InstId, shared: &Shared) -> Option<FxHashSet<InstId>> {
     let mut next: SmallVec<[InstId; 4]> = reduced_arrays(module, shared.reduction).into();
     let mut met: FxHashSet<InstId> = FxHashSet::default();
@@ -79,8 +83,8 @@ fn between(module: &Module, value: InstId, shared: &Shared) -> Option<FxHashSet<
     Some(met)
 }
 
-/// Returns the kind of a value of which an instruction computes a part. `None` if nobody measured such
-/// values.
+/// Returns the source of a value that an instruction takes part in computing. `None` if the table
+/// has no such source.
 fn part_of(module: &Module, id: InstId) -> Option<Source> {
     let array = module.array_shape(id)?;
     let opcode = module.opcode(id);
@@ -102,7 +106,7 @@ fn part_of(module: &Module, id: InstId) -> Option<Source> {
     Some(dearest)
 }
 
-/// Returns the kind of values with a broadcast to an array.
+/// Returns the source of a value with a broadcast along `dims` of an array.
 fn spread_part(array: &ArrayShape, dims: &[i64]) -> Source {
     if dims.is_empty() {
         Source::SharedScalar
@@ -113,7 +117,7 @@ fn spread_part(array: &ArrayShape, dims: &[i64]) -> Source {
     }
 }
 
-/// Returns the kind of values with an elementwise op. `None` if nobody measured such values.
+/// Returns the source of a value with an elementwise op. `None` if the table has no such source.
 fn elementwise_part(opcode: Opcode) -> Option<Source> {
     match opcode {
         Opcode::Abs
