@@ -44,4 +44,3 @@ mod region;
 mod rules;
 mod sharded_random;
 mod sharding;
-mod swept;

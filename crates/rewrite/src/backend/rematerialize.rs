@@ -90,19 +90,13 @@ impl Pass for Rematerialize {
         }
         let found = candidates(module, cx);
         let together = together(module, found.len());
-        let mut walked = cx.judged.begin(self.name(), module);
         let mut begun: Option<Scales<'_>> = None;
         let mut changes = 0;
         for some in found.chunks(together) {
-            let heads: Vec<InstId> = some.iter().map(|copies| copies.value).collect();
-            if walked.knows_headed(&heads) {
-                continue;
-            }
             let scales = match &mut begun {
                 Some(scales) => scales,
                 None => begun.insert(Scales::of(module, cx)?),
             };
-            let before = module.moment();
             let made = scales.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
                 let Some(first) = some.first() else { return Ok(None) };
@@ -113,17 +107,11 @@ impl Pass for Rematerialize {
                 }
                 Ok(Some((Words { place, what }, some.len())))
             })?;
-            if let Some(made) = made {
-                walked.edited(module, module.edited_since(before));
-                changes += made;
-            } else {
-                walked.leave_headed(heads, some.iter().flat_map(Copies::members).collect());
-            }
+            changes += made.unwrap_or(0);
         }
         if let Some(scales) = begun {
             scales.leave(cx);
         }
-        cx.judged.end(self.name(), walked);
         Ok(changes)
     }
 }

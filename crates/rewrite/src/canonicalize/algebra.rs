@@ -24,7 +24,6 @@ use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Data, Dims, InstId, Module, Op, Opcode};
 
 use crate::driver::numbers::Class;
-use crate::driver::swept::Reach;
 use crate::pattern::{
     Match, Pattern, Rule, RuleSet, any, divide, either_order, negate, not, op, reverse, select,
     slice, subtract,
@@ -137,13 +136,10 @@ pub static ALGEBRA: LazyLock<RuleSet> = LazyLock::new(|| {
     let neutral = MONOIDS.map(|(op, name)| is(name, with_number(op, is_neutral), "x ∘ e = x", "x"));
     let absorbing =
         ABSORBING.map(|(op, name)| is(name, with_number(op, absorbs), "x ∘ a = a", "n"));
-    // The numbers are below one operand.
-    let reach = Reach { steps: 2, follows_numbers: true };
-    let rules = rules.into_iter().chain(neutral).chain(absorbing).map(|rule| rule.within(reach));
     RuleSet::new(
         "algebra",
         "drop operations that change no value: `x * 1`, `select(true, x, y)`",
-        rules,
+        rules.into_iter().chain(neutral).chain(absorbing),
     )
 });
 

@@ -7,7 +7,6 @@ use tilewright_ir::{ArrayShape, Dims, Op, Value};
 
 use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
-use crate::driver::swept::Reach;
 use crate::pattern::{Match, Replacement, Rule, RuleSet, any, broadcast, reshape};
 
 /// The rules of the pass `broadcast`.
@@ -52,7 +51,7 @@ pub static BROADCAST: LazyLock<RuleSet> = LazyLock::new(|| {
                 merged(found, new, through_added_ones(from, to, places(found, "root")?)?)
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact).always().within(Reach::down(2)));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("broadcast", "merge broadcasts and drop those that change nothing", rules)
 });
 

@@ -24,7 +24,6 @@ use tilewright_ir::{
 use crate::analysis::reduce::is_plain;
 use crate::driver::Evaluate;
 use crate::driver::numbers::Class;
-use crate::driver::swept::{Reach, readers};
 use crate::driver::{Context, Pass};
 
 /// The most elements of a folded array: a vector of most machines, or a page of text. Larger tables
@@ -52,59 +51,17 @@ impl Pass for ConstantFold {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let Some(evaluator) = cx.evaluator else { return Ok(0) };
-        let edited = cx.swept.begin(self.name(), module);
-        if edited.is_some_and(|edited| !may_fold_any(module, edited)) {
-            debug_assert!(!folds_any(module), "all that may be folded must be found");
-            return Ok(0);
-        }
-        let (mut changes, mut folds) = (0, false);
+        let mut changes = 0;
         for computation in module.computations().to_vec() {
             let mut program = Program::new();
             let instructions: Vec<InstId> = module.instructions(computation).collect();
             for &id in &instructions {
                 program.take(module, id)?;
             }
-            folds |= program.folds_any();
             changes += program.fold(module, &instructions, evaluator)?;
-        }
-        if folds {
-            // It may have folded as much as it does at once, or the evaluator may have failed.
-            cx.swept.forget(self.name());
         }
         Ok(changes)
     }
-}
-
-/// Checks whether anything may be folded.
-fn folds_any(module: &Module) -> bool {
-    module.computations().iter().any(|&computation| {
-        let mut program = Program::new();
-        let mut all = module.instructions(computation);
-        all.any(|id| program.take(module, id).is_err()) || program.folds_any()
-    })
-}
-
-/// Checks whether anything near these edited instructions may be folded, in a module in which nothing
-/// else may be.
-fn may_fold_any(module: &Module, mut edited: Vec<InstId>) -> bool {
-    let is_constant = |id: InstId| matches!(module.op(id), Op::Constant(_));
-    let is_scalar = |id: InstId| module.array_shape(id).is_some_and(|shape| shape.rank() == 0);
-    // An array may be folded once nothing else reads its operands.
-    let arrays = edited.iter().filter(|&&id| is_constant(id) && !is_scalar(id));
-    let users: Vec<InstId> = arrays.flat_map(|&id| module.uses(id)).map(|one| one.user).collect();
-    edited.extend(users);
-    let may_be_known = |&id: &InstId| match (module.op(id), module.operands(id)) {
-        (Op::Broadcast(_), &[operand]) => is_constant(operand),
-        _ => is_constant(id),
-    };
-    let may_fold = |&id: &InstId| {
-        let operands = module.operands(id);
-        let is_number = || {
-            matches!(module.op(id), Op::Broadcast(_)) && operands.iter().all(|&id| is_scalar(id))
-        };
-        !operands.is_empty() && operands.iter().all(may_be_known) && !is_number()
-    };
-    readers(module, edited, Reach::down(2)).iter().any(may_fold)
 }
 
 /// A value that is known before the module runs.
@@ -171,11 +128,6 @@ impl Program {
         };
         self.known.insert(id, known);
         Ok(())
-    }
-
-    /// Checks whether it computes anything that the module does not contain yet.
-    fn folds_any(&self) -> bool {
-        self.known.values().any(|known| known.folded)
     }
 
     /// Checks whether an instruction broadcasts a known scalar.

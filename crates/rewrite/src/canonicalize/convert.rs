@@ -14,7 +14,6 @@ use tilewright_ir::{ElementType, Op};
 
 use crate::analysis::types::holds;
 use crate::driver::numbers::Class;
-use crate::driver::swept::Reach;
 use crate::pattern::{Match, Rule, RuleSet, any, convert};
 
 /// The rules of the pass `convert`.
@@ -37,7 +36,7 @@ pub static CONVERT: LazyLock<RuleSet> = LazyLock::new(|| {
                 new.op_like_root(Op::Convert, [x])
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact).always().within(Reach::down(2)));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("convert", "merge conversions and drop those that change nothing", rules)
 });
 

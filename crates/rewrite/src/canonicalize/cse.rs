@@ -4,7 +4,6 @@
 //! reducers (as JAX writes them) are merged.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
 use std::hash::{Hash as _, Hasher as _};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -13,7 +12,6 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Op, ShapeId};
 
 use crate::analysis::equivalence::representatives;
 use crate::driver::numbers::Class;
-use crate::driver::swept::callers;
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -63,12 +61,7 @@ impl Pass for CommonSubexpressions {
         Class::Exact
     }
 
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let edited = cx.swept.begin(self.name(), module);
-        if edited.is_some_and(|edited| !Twins::new(module).has_any(&edited)) {
-            debug_assert!(!has_equals(module), "all equal instructions must be found");
-            return Ok(0);
-        }
+    fn run(&self, module: &mut Module, _: &mut Context<'_>) -> Result<usize, EditError> {
         let same = representatives(module);
         let effectful = module.effectful_computations();
         let mut merged = 0;
@@ -96,90 +89,6 @@ fn is_mergeable(module: &Module, id: InstId, effectful: &FxHashSet<CompId>) -> b
     module.extras(id).is_none()
         && !is_unlike_all_others(module.op(id))
         && !module.has_side_effect(id, effectful)
-}
-
-/// Checks whether two instructions of a computation are equal.
-fn has_equals(module: &Module) -> bool {
-    let (same, effectful) = (representatives(module), module.effectful_computations());
-    module.computations().iter().any(|&computation| {
-        let mut met = Met::default();
-        let mut all = module.instructions(computation);
-        all.any(|id| {
-            is_mergeable(module, id, &effectful) && met.first_like(module, id, &same).is_some()
-        })
-    })
-}
-
-/// A value that is found when it is first asked for.
-type Lazy<'a, T> = LazyCell<T, Box<dyn FnOnce() -> T + 'a>>;
-
-/// A search for equals of edited instructions, in a module whose other instructions are all
-/// different.
-struct Twins<'a> {
-    module: &'a Module,
-    same: Lazy<'a, FxHashMap<CompId, CompId>>,
-    effectful: Lazy<'a, FxHashSet<CompId>>,
-}
-
-impl<'a> Twins<'a> {
-    fn new(module: &'a Module) -> Self {
-        Self {
-            module,
-            same: LazyCell::new(Box::new(|| representatives(module))),
-            effectful: LazyCell::new(Box::new(|| module.effectful_computations())),
-        }
-    }
-
-    /// Checks whether an edited instruction may equal another one.
-    fn has_any(&self, edited: &[InstId]) -> bool {
-        let module = self.module;
-        let mut without_operands: FxHashSet<CompId> = FxHashSet::default();
-        // A search that takes longer than a walk over the module is given up.
-        let mut budget = module.instruction_count();
-        for id in edited.iter().copied().chain(callers(module, edited)) {
-            let Some(parent) = module.instruction(id).parent() else { continue };
-            let operands = module.operands(id).iter().copied();
-            let Some(least_used) =
-                operands.min_by_key(|&operand| module.instruction(operand).use_count())
-            else {
-                without_operands.insert(parent);
-                continue;
-            };
-            let uses = module.instruction(least_used).use_count();
-            let Some(left) = budget.checked_sub(uses) else { return true };
-            budget = left;
-            let mut users = module.uses(least_used).map(|one| one.user).filter(|&user| user != id);
-            if users.any(|user| self.are_equal(id, user)) {
-                return true;
-            }
-        }
-        without_operands
-            .into_iter()
-            .any(|computation| self.has_equals_without_operands(computation))
-    }
-
-    fn has_equals_without_operands(&self, computation: CompId) -> bool {
-        let module = self.module;
-        let mut met = Met::default();
-        let mut all = module.instructions(computation);
-        all.any(|id| {
-            module.operands(id).is_empty()
-                && self.is_mergeable(id)
-                && met.first_like(module, id, &self.same).is_some()
-        })
-    }
-
-    fn are_equal(&self, id: InstId, other: InstId) -> bool {
-        let module = self.module;
-        module.opcode(id) == module.opcode(other)
-            && module.instruction(id).shape_id() == module.instruction(other).shape_id()
-            && [id, other].iter().all(|&id| self.is_mergeable(id))
-            && key_of(module, id, &self.same) == key_of(module, other, &self.same)
-    }
-
-    fn is_mergeable(&self, id: InstId) -> bool {
-        is_mergeable(self.module, id, &self.effectful)
-    }
 }
 
 /// Checks whether an op must not be merged with an equal one.

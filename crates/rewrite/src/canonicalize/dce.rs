@@ -5,7 +5,6 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::{CompId, EditError, InstId, Module};
 
 use crate::driver::numbers::Class;
-use crate::driver::swept::callers;
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -24,25 +23,10 @@ impl Pass for DeadCode {
         Class::Exact
     }
 
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let edited = cx.swept.begin(self.name(), module);
-        if edited.is_some_and(|edited| !may_leave_any_unused(module, &edited)) {
-            return Ok(0);
-        }
+    fn run(&self, module: &mut Module, _: &mut Context<'_>) -> Result<usize, EditError> {
         let effectful = module.effectful_computations();
         Ok(remove_unused(module, &effectful)? + remove_uncalled(module))
     }
-}
-
-/// Checks whether edits of these instructions may have left any unused, or what they called, or
-/// changed which calls have side effects.
-fn may_leave_any_unused(module: &Module, edited: &[InstId]) -> bool {
-    let calls_or_goes = |&id: &InstId| {
-        let mut calls = false;
-        module.op(id).for_each_computation(&mut |_| calls = true);
-        calls || module.is_removable(id)
-    };
-    edited.iter().any(calls_or_goes) || !callers(module, edited).is_empty()
 }
 
 /// Removes the instructions without users and side effects, and returns their number; `effectful`

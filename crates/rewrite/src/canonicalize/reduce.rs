@@ -9,7 +9,6 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Value};
 use crate::analysis::reduce::{MonoidReduce, reshape_op};
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::simplify::simplify;
-use crate::driver::swept::Reach;
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -28,9 +27,8 @@ impl Pass for ReduceCanonical {
         Class::Exact
     }
 
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let due = cx.swept.due(self.name(), Reach::down(1), module);
-        simplify(module, &due, simpler)
+    fn run(&self, module: &mut Module, _: &mut Context<'_>) -> Result<usize, EditError> {
+        simplify(module, simpler)
     }
 }
 

@@ -22,7 +22,6 @@ use tilewright_ir::{Dims, InstId, Op};
 
 use crate::analysis::reduce::MonoidReduce;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::swept::Reach;
 use crate::pattern::{Match, Rule, any, reduce};
 
 /// The rule of the pass.
@@ -37,7 +36,6 @@ pub static REDUCE_OF_REDUCE: LazyLock<Rule> = LazyLock::new(|| {
             Some(if exact { Class::Exact } else { Class::Regrouping })
         })
         .always()
-        .within(Reach::down(2))
         .replace(|found, new| {
             let [first, last] = both(found)?;
             let monoid = first.reducer.monoid().filter(|_| first.reducer == last.reducer)?;

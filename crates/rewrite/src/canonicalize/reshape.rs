@@ -7,7 +7,6 @@ use tilewright_ir::{Dims, Op};
 
 use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
-use crate::driver::swept::Reach;
 use crate::pattern::{Pattern, Rule, RuleSet, any, broadcast, reshape};
 
 /// The rules of the pass `reshape`.
@@ -26,7 +25,7 @@ pub static RESHAPE: LazyLock<RuleSet> = LazyLock::new(|| {
                 new.op_like_root(op, [found.get("x")?])
             }),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact).always().within(Reach::down(2)));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("reshape", "merge reshapes and drop those that change nothing", rules)
 });
 

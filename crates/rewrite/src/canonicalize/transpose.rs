@@ -10,7 +10,6 @@ use tilewright_ir::{Dims, Op, Opcode, Value};
 
 use crate::analysis::reduce::reshape_op;
 use crate::driver::numbers::Class;
-use crate::driver::swept::Reach;
 use crate::pattern::{Match, Pattern, Rule, RuleSet, any, any_of, broadcast, transpose};
 
 /// The rules of the pass `transpose`.
@@ -60,7 +59,7 @@ pub static TRANSPOSE: LazyLock<RuleSet> = LazyLock::new(|| {
             })
             .replace(|found, new| new.op_like_root(reshape_op(), [found.get("x")?])),
     ];
-    let rules = rules.map(|rule| rule.with_class(Class::Exact).always().within(Reach::down(2)));
+    let rules = rules.map(|rule| rule.with_class(Class::Exact).always());
     RuleSet::new("transpose", "merge transposes and drop those that move nothing", rules)
 });
 

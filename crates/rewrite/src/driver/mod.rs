@@ -4,9 +4,9 @@
 //!   run when.
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
-//! - `simplify` makes a rewrite wherever it applies (`swept` says where it may), `attempt` where the
-//!   instructions around it then cost less, `scales` where the whole module does. `candidate` judges
-//!   rewrites, spends fuel and words the notes for all of them.
+//! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around it then
+//!   cost less, `scales` where the whole module does. `candidate` judges rewrites, spends fuel and
+//!   words the notes for all of them.
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;
@@ -15,7 +15,6 @@ mod cycle_guard;
 mod error;
 mod evaluate;
 mod figures;
-pub(crate) mod judged;
 pub mod numbers;
 mod optimize;
 mod options;
@@ -28,8 +27,6 @@ mod restore;
 mod run;
 pub(crate) mod scales;
 pub(crate) mod simplify;
-pub(crate) mod swept;
-mod turns;
 
 pub use candidate::{Cycles, Scope};
 pub use error::OptimizeError;

@@ -174,7 +174,7 @@ fn around_gains(
     run.all(&plan.last)?;
     let around = run.module.clone();
     for _ in 0..options.max_rounds {
-        if run.all(&plan.cleanup)? == 0 && run.clean_up_all(&plan.cleanup)? == 0 {
+        if run.all(&plan.cleanup)? == 0 {
             break;
         }
     }

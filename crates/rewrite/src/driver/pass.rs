@@ -8,11 +8,9 @@ use tilewright_target::Target;
 
 use super::costs::Costs;
 use super::evaluate::Evaluate;
-use super::judged::Judged;
 use super::numbers::{Class, FloatMode};
 use super::options::Options;
 use super::report::Note;
-use super::swept::Swept;
 use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo};
 use crate::pattern::Rule;
@@ -115,10 +113,6 @@ pub struct Context<'a> {
     pub notes: Vec<Note>,
     /// The costs of the module.
     pub(super) costs: Costs<'a>,
-    /// The places that passes judged and left.
-    pub(crate) judged: Judged,
-    /// The times when passes went over the module.
-    pub(crate) swept: Swept,
 }
 
 impl<'a> Context<'a> {
@@ -138,8 +132,6 @@ impl<'a> Context<'a> {
             laid_out: FxHashSet::default(),
             notes: Vec::new(),
             costs: Costs::default(),
-            judged: Judged::default(),
-            swept: Swept::default(),
         }
     }
 

@@ -263,16 +263,6 @@ impl Pattern {
         found.map(|(found, ())| found).map_err(|unmatched| unmatched.mismatch(module))
     }
 
-    /// Returns the most steps from the root down to a value that the pattern matches.
-    pub(crate) fn depth(&self) -> usize {
-        let operands: &[Self] = match &self.operands {
-            Operands::Any => return 0,
-            Operands::InOrder(operands) => operands,
-            Operands::EitherOrder(pair) => &**pair,
-        };
-        operands.iter().map(Self::depth).max().map_or(0, |deepest| deepest + 1)
-    }
-
     /// Returns the ops that match; if the list is empty, every op matches.
     fn opcodes(&self) -> &[Opcode] {
         &self.opcodes

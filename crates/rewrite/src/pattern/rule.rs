@@ -12,7 +12,6 @@ use super::replacement::Replacement;
 use crate::driver::attempt::{Attempt, attempt_each};
 use crate::driver::numbers::{Class, FloatMode};
 use crate::driver::simplify::simplify;
-use crate::driver::swept::{Due, Reach};
 use crate::driver::{Context, Pass};
 
 type Replace = dyn Fn(&Match<'_>, &mut Replacement<'_>) -> Option<Value> + Send + Sync;
@@ -42,8 +41,6 @@ pub struct Rule {
     class: Class,
     class_of: Option<Arc<ClassOf>>,
     always: bool,
-    /// How far the rule reads; `None` if that is not known.
-    reach: Option<Reach>,
     pattern: Pattern,
     conditions: Vec<(&'static str, Arc<Holds>)>,
     replace: Arc<Replace>,
@@ -67,7 +64,6 @@ impl Rule {
             class: Class::FastMath,
             class_of: None,
             always: false,
-            reach: None,
             pattern,
             conditions: Vec::new(),
             replace: Arc::new(|_, _| None),
@@ -122,14 +118,6 @@ impl Rule {
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
-    }
-
-    /// States how far the pattern, the conditions and the replacement read, so that the rule is only
-    /// tried where something within reach was edited.
-    #[must_use]
-    pub(crate) fn within(self, reach: Reach) -> Self {
-        debug_assert!(reach.steps >= self.pattern.depth(), "it reads as far as its pattern");
-        Self { reach: Some(reach), ..self }
     }
 
     /// Adds a condition on the matched expression. `says` is the condition in words that follow
@@ -230,11 +218,6 @@ impl Rule {
         self.pattern.opcodes()
     }
 
-    /// How far the rule reads; `None` if that is not known.
-    pub(crate) fn reach(&self) -> Option<Reach> {
-        self.reach
-    }
-
     /// Whether the rule is cost-gated.
     pub(super) fn is_gated(&self) -> bool {
         !self.always
@@ -304,11 +287,7 @@ impl Pass for Rule {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         if self.always {
             let float_mode = cx.float_mode;
-            let due = match self.reach {
-                Some(reach) => cx.swept.due(self.name, reach, module),
-                None => Due::ALL,
-            };
-            return simplify(module, &due, |module, id| self.patch(module, id, float_mode));
+            return simplify(module, |module, id| self.patch(module, id, float_mode));
         }
         attempt_each(self, self.opcodes(), module, cx, |module, id, float_mode| {
             self.attempt(module, id, float_mode)

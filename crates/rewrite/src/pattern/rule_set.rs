@@ -9,7 +9,6 @@ use super::rule::Rule;
 use crate::driver::attempt::attempt_each;
 use crate::driver::numbers::Class;
 use crate::driver::simplify::simplify;
-use crate::driver::swept::{Due, Reach};
 use crate::driver::{Context, Pass};
 
 /// Rules that form one pass: at each instruction the first that matches is applied.
@@ -52,12 +51,6 @@ impl RuleSet {
         Self { name, summary, class, rules, by_opcode }
     }
 
-    /// How far the rules read that are not gated by cost; `None` if that is not known.
-    fn reach(&self) -> Option<Reach> {
-        let mut rules = self.rules.iter().filter(|rule| !rule.is_gated());
-        rules.try_fold(Reach::default(), |reach, rule| Some(reach.and(rule.reach()?)))
-    }
-
     /// The rules that may match an instruction, in order.
     fn rules_at(&self, module: &Module, id: InstId) -> impl Iterator<Item = &Rule> {
         let places = self.by_opcode.get(module.opcode(id) as usize);
@@ -89,11 +82,7 @@ impl Pass for RuleSet {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let float_mode = cx.float_mode;
-        let due = match self.reach() {
-            Some(reach) => cx.swept.due(self.name, reach, module),
-            None => Due::ALL,
-        };
-        let mut changes = simplify(module, &due, |module, id| {
+        let mut changes = simplify(module, |module, id| {
             let mut rules = self.rules_at(module, id).filter(|rule| !rule.is_gated());
             rules.find_map(|rule| rule.patch(module, id, float_mode))
         })?;

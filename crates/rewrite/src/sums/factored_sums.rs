@@ -74,14 +74,9 @@ impl Pass for FactoredSums {
             found.push(groups);
         }
         let together = together(module, found.iter().map(Vec::len).sum());
-        let mut walked = cx.judged.begin(self.name(), module);
         let mut begun: Option<State<'_>> = None;
         let mut changes = 0;
         for groups in found.iter_mut().flat_map(|groups| groups.chunks_mut(together)) {
-            let heads: Vec<InstId> = groups.iter().flatten().map(|sum| sum.id).collect();
-            if walked.knows_headed(&heads) {
-                continue;
-            }
             let state = match &mut begun {
                 Some(state) => state,
                 None => begun.insert(State {
@@ -89,30 +84,13 @@ impl Pass for FactoredSums {
                     replaced: Replaced::default(),
                 }),
             };
-            let before = module.moment();
-            let made = factor(module, groups, state, cx)?;
-            if made > 0 {
-                walked.edited(module, module.edited_since(before));
-                changes += made;
-            } else {
-                walked.leave_headed(heads, members(groups));
-            }
+            changes += factor(module, groups, state, cx)?;
         }
         if let Some(State { scales, .. }) = begun {
             scales.leave(cx);
         }
-        cx.judged.end(self.name(), walked);
         Ok(changes)
     }
-}
-
-/// Returns the sums of these groups and their factors.
-fn members(groups: &[Vec<Sum>]) -> Vec<InstId> {
-    let of = |sum: &Sum| {
-        let factors = sum.product.factors.iter().map(|factor| factor.value);
-        [sum.id].into_iter().chain(factors).collect::<Vec<_>>()
-    };
-    groups.iter().flatten().flat_map(of).collect()
 }
 
 /// The most sums in one group.

@@ -1,8 +1,5 @@
 //! Tests of passes that repeat earlier states of a module.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rustc_hash::FxHashSet;
 use tilewright_ir::{
     Builder, EditError, ElementType, InstId, Op, Opcode, Patch, Shape, Value, Verified,
 };
@@ -166,7 +163,7 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     assert_eq!(run.rolled_back.len(), 5, "{:?}", run.rolled_back);
 }
 
-/// Notes the number of instructions, once per memory.
+/// Notes the number of instructions.
 struct Near;
 
 impl Pass for Near {
@@ -187,21 +184,8 @@ impl Pass for Near {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let all: Vec<InstId> =
-            module.entry().into_iter().flat_map(|entry| module.instructions(entry)).collect();
-        let Some(&first) = all.first() else { return Ok(0) };
-        let mut walked = cx.judged.begin(self.name(), module);
-        if !walked.knows(first) {
-            walked.leave(vec![first]);
-            cx.notes.push(Note {
-                pass: self.name(),
-                verdict: Verdict::Left,
-                place: "the module".into(),
-                cycles: None,
-                text: format!("{} instructions", all.len()),
-            });
-        }
-        cx.judged.end(self.name(), walked);
+        let text = format!("{} instructions", module.instruction_count());
+        cx.refuse(self.name(), "the module".into(), text);
         Ok(0)
     }
 }
@@ -225,189 +209,4 @@ fn what_is_left_is_noted_when_a_later_group_is_rolled_back() {
         let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
         assert_eq!(notes, ["3 instructions"]);
     }
-}
-
-/// Leaves a note in each run, and counts the runs.
-struct Counted(AtomicUsize);
-
-impl Pass for Counted {
-    fn name(&self) -> &'static str {
-        "counted"
-    }
-
-    fn summary(&self) -> &'static str {
-        "count the runs"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn is_cost_gated(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        cx.refuse(self.name(), "the module".into(), "nothing to do".into());
-        Ok(0)
-    }
-}
-
-#[test]
-fn a_pass_runs_once_in_each_state_of_the_module() {
-    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
-    let before = three();
-    let memo = Memo::default();
-    let mut observe = |_: &'static str, _: &Module| {};
-    let mut run = run_of(&before, &options, &memo, &mut observe);
-    let counted = Counted(AtomicUsize::new(0));
-    let cost_gated: Vec<PassList<'_>> =
-        vec![vec![&counted], vec![&Worse], vec![&Better], vec![&counted, &Worse]];
-    let plan = Plan { cost_gated, ..Plan::default() };
-    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
-    // The given state, and that after `better`.
-    assert_eq!(counted.0.load(Ordering::Relaxed), 2);
-    let notes: FxHashSet<String> = run.notes.iter().map(ToString::to_string).collect();
-    assert_eq!(notes.len(), 1, "{notes:?}");
-}
-
-/// Makes the parameter the root of a module of few instructions, and remembers where it did not.
-struct Forgetful;
-
-impl Pass for Forgetful {
-    fn name(&self) -> &'static str {
-        "forgetful"
-    }
-
-    fn summary(&self) -> &'static str {
-        "read more than what is near"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn is_cost_gated(&self) -> bool {
-        true
-    }
-
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let Some(entry) = module.entry() else { return Ok(0) };
-        let Some(first) = module.instructions(entry).next() else { return Ok(0) };
-        let mut walked = cx.judged.begin(self.name(), module);
-        let moves = !walked.knows(first) && module.instruction_count() < 40;
-        if moves && !module.is_root(first) {
-            module.set_root(first)?;
-            return Ok(1);
-        }
-        if !walked.knows(first) {
-            walked.leave(vec![first]);
-        }
-        cx.judged.end(self.name(), walked);
-        Ok(0)
-    }
-}
-
-/// Removes the last two instructions of a long module.
-struct Shorten;
-
-impl Pass for Shorten {
-    fn name(&self) -> &'static str {
-        "shorten"
-    }
-
-    fn summary(&self) -> &'static str {
-        "make a module cost less"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn is_cost_gated(&self) -> bool {
-        true
-    }
-
-    fn run(&self, module: &mut Module, _cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let all: Vec<InstId> =
-            module.entry().into_iter().flat_map(|entry| module.instructions(entry)).collect();
-        let [.., root, last, end] = all.as_slice() else { return Ok(0) };
-        if all.len() < 40 {
-            return Ok(0);
-        }
-        module.set_root(*root)?;
-        module.remove(*end)?;
-        module.remove(*last)?;
-        Ok(1)
-    }
-}
-
-/// Builds a chain of forty values; the last is the result.
-fn forty() -> Verified {
-    let mut b = Builder::new("forty");
-    let mut last = b.parameter("x", Shape::array(ElementType::F32, [8, 128])).expect("a parameter");
-    for _ in 1..40 {
-        last = b.unary(Opcode::Negate, last).expect("an op");
-    }
-    b.finish(last).expect("a module")
-}
-
-#[test]
-fn a_stale_memory_does_not_end_the_pipeline() {
-    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
-    let before = forty();
-    let memo = Memo::default();
-    let mut observe = |_: &'static str, _: &Module| {};
-    let mut run = run_of(&before, &options, &memo, &mut observe);
-    let plan = Plan { cost_gated: vec![vec![&Forgetful], vec![&Shorten]], ..Plan::default() };
-    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
-    let done: Vec<(&str, usize)> =
-        run.passes.iter().map(|report| (report.name, report.changes)).collect();
-    assert_eq!(done, [("forgetful", 1), ("shorten", 1)]);
-}
-
-/// Makes the parameter the root of a module of few instructions, if it was edited.
-struct NearSighted;
-
-impl Pass for NearSighted {
-    fn name(&self) -> &'static str {
-        "near-sighted"
-    }
-
-    fn summary(&self) -> &'static str {
-        "read more than what was edited"
-    }
-
-    fn class(&self) -> Class {
-        Class::Exact
-    }
-
-    fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let Some(entry) = module.entry() else { return Ok(0) };
-        let Some(first) = module.instructions(entry).next() else { return Ok(0) };
-        let edited = cx.swept.begin(self.name(), module);
-        let is_due = edited.is_none_or(|edited| edited.contains(&first));
-        if !is_due || module.instruction_count() >= 40 || module.is_root(first) {
-            return Ok(0);
-        }
-        module.set_root(first)?;
-        Ok(1)
-    }
-}
-
-#[test]
-fn the_cleanup_goes_over_the_whole_module_before_the_pipeline_stops() {
-    let options = Options::new(Target::builtin(Target::DEFAULT).expect("a target"));
-    let before = forty();
-    let memo = Memo::default();
-    let mut observe = |_: &'static str, _: &Module| {};
-    let mut run = run_of(&before, &options, &memo, &mut observe);
-    let cleanup: PassList<'_> = vec![&NearSighted];
-    let plan = Plan { cleanup, cost_gated: vec![vec![&Shorten]], ..Plan::default() };
-    assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
-    let done: Vec<(&str, usize)> =
-        run.passes.iter().map(|report| (report.name, report.changes)).collect();
-    assert_eq!(done, [("near-sighted", 1), ("shorten", 1)]);
-    assert!(run.rolled_back.is_empty(), "{:?}", run.rolled_back);
 }

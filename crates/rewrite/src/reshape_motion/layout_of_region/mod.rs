@@ -40,7 +40,6 @@ use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Patch};
 
 use crate::analysis::digits::Digits;
 use crate::driver::Place;
-use crate::driver::judged::Walked;
 use crate::driver::numbers::Class;
 use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
@@ -71,28 +70,22 @@ impl Pass for LayoutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut walk = Walk {
-            walked: cx.judged.begin(self.name(), module),
-            scales: None,
-            seen: FxHashSet::default(),
-        };
+        let mut walk = Walk { scales: None, seen: FxHashSet::default() };
         let mut changes = 0;
         for reshape in moving_reshapes(module, cx) {
-            if !walk.walked.knows(reshape) && module.is_live(reshape) {
+            if module.is_live(reshape) {
                 changes += usize::from(self.lay_out(module, cx, &mut walk, reshape)?);
             }
         }
         if let Some(scales) = walk.scales {
             scales.leave(cx);
         }
-        cx.judged.end(self.name(), walk.walked);
         Ok(changes)
     }
 }
 
 /// One walk over the reshapes of a module.
 struct Walk<'a> {
-    walked: Walked,
     scales: Option<Scales<'a>>,
     /// The values that were part of a region along a dim of theirs.
     seen: FxHashSet<(InstId, usize)>,
@@ -108,7 +101,6 @@ impl LayoutOfRegion {
         walk: &mut Walk<'a>,
         reshape: InstId,
     ) -> Result<bool, EditError> {
-        let mut met: Vec<InstId> = vec![reshape];
         for kept in kept_dims(module, reshape) {
             if !walk.seen.insert((reshape, kept.to)) {
                 continue;
@@ -118,16 +110,12 @@ impl LayoutOfRegion {
             let part = part::cheapest(module, &members, &cx.model());
             let patch = Plan::of(module, &part).patch;
             if !patch.is_empty() && cx.is_worthwhile(module, &patch) {
-                let before = module.moment();
                 let words = words(module, reshape, kept.to, &part);
                 if self.attempt(module, cx, walk, words, &patch)? {
-                    walk.walked.edited(module, module.edited_since(before));
                     return Ok(true);
                 }
             }
-            met.extend(members.iter().map(|one| one.id));
         }
-        walk.walked.leave(met);
         Ok(false)
     }
 

@@ -18,7 +18,6 @@ use crate::analysis::region::{
 use crate::analysis::sharding::DeviceMesh;
 use crate::cost::CostModel;
 use crate::driver::Context;
-use crate::driver::judged::Walked;
 use plan::{Move, Planner, Setting};
 
 /// The most lists of dims tried for one region.
@@ -54,12 +53,8 @@ pub(super) fn move_regions(
     cx: &mut Context<'_>,
     search: Search,
 ) -> Result<usize, EditError> {
-    let walked = cx.judged.begin(search.pass, module);
     let (seen, mesh) = (FxHashSet::default(), OnceCell::new());
-    let mut walk = Walk { cx, search, seen, walked, mesh };
-    let changes = walk.run(module)?;
-    walk.cx.judged.end(search.pass, walk.walked);
-    Ok(changes)
+    Walk { cx, search, seen, mesh }.run(module)
 }
 
 /// Returns the operand and the result of a reshape: the regions before and after it are
@@ -106,8 +101,6 @@ struct Walk<'a, 'b> {
     cx: &'a mut Context<'b>,
     search: Search,
     seen: FxHashSet<InstId>,
-    /// The regions that are left.
-    walked: Walked,
     /// The module's mesh, once a region with constraints asked for it.
     mesh: OnceCell<Option<DeviceMesh>>,
 }
@@ -137,16 +130,10 @@ impl Walk<'_, '_> {
     /// Moves the region around an instruction, unless the walk has visited it; returns the number
     /// of moves.
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
-        if self.walked.knows(start) {
-            return Ok(0);
+        match unseen_region_around(module, start, &mut self.seen) {
+            Some(mut region) => self.rewrite(module, &mut region),
+            None => Ok(0),
         }
-        let region = unseen_region_around(module, start, &mut self.seen);
-        let Some(mut region) = region else { return Ok(0) };
-        let moves = self.rewrite(module, &mut region)?;
-        if moves == 0 {
-            self.walked.leave(region.members);
-        }
-        Ok(moves)
     }
 
     /// Moves a region; returns the number of moves.
@@ -233,9 +220,6 @@ impl Walk<'_, '_> {
         }
         let made = done.patch.apply(module)?;
         remove_unused(module, movable, &done)?;
-        let around = movable.live_ins.iter().map(|live_in| live_in.id);
-        let edited = movable.members.iter().chain(&made).copied().chain(around);
-        self.walked.edited(module, edited);
         // The next walk visits the new instructions.
         self.seen.extend(made);
         Ok(true)
