@@ -1,4 +1,5 @@
-//! Accumulators of blocks, in levels that keep chains of roundings short.
+//! The accumulators of one unit, in levels that keep chains of rounded additions short. `run/` adds
+//! blocks to them.
 
 use std::marker::PhantomData;
 
@@ -9,13 +10,13 @@ use crate::level::{Level, on_level};
 use crate::plan::Plan;
 use crate::tasks::{Empty, Merge, Parts};
 
-/// The steps after which accumulators go to the next level, if merging rounds; a step adds up to
-/// [`TOGETHER`] blocks.
+/// The number of steps or merges after which a level is merged into the next one, if merging
+/// rounds. A step adds up to [`TOGETHER`] blocks.
 const CHAIN: usize = 16;
-/// The most levels: 16^16 steps.
+/// The most levels; they hold 16^16 steps.
 const LEVELS: usize = 16;
 
-/// Accumulators of one block: levels of them, where chains are bounded.
+/// The accumulators of one unit: one level, or several if merging rounds.
 pub(crate) struct Accumulators<T: Element, F: Accumulate<T>> {
     fold: F,
     level: Level,
@@ -23,16 +24,16 @@ pub(crate) struct Accumulators<T: Element, F: Accumulate<T>> {
     levels: usize,
     pub(crate) firsts: Vec<F::First>,
     pub(crate) seconds: Vec<F::Second>,
-    /// Room for the results of rows, and for accumulators that axes within the block are reduced to.
+    /// Scratch for the results of rows, and for folding axes within the block.
     pub(crate) spare: Vec<F::First>,
     pub(crate) spare_2: Vec<F::Second>,
-    /// The steps or merges that each level holds.
+    /// The number of steps (level 0) or of merges (other levels) since each level was emptied.
     held: [usize; LEVELS],
     element: PhantomData<T>,
 }
 
 impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
-    /// Accumulators of a plan's blocks, to each of which so many steps are added.
+    /// Makes empty accumulators for the units of a plan, to each of which `steps` blocks are added.
     pub(crate) fn new(fold: F, level: Level, plan: &Plan, steps: usize) -> Self {
         let (width, spare) = (plan.accumulators(), plan.spare());
         let (mut levels, mut left) = (1, steps.div_ceil(TOGETHER));
@@ -55,7 +56,8 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
         }
     }
 
-    /// Accumulators of rows, one for each, which no axis within a block is left to reduce.
+    /// Makes one accumulator for each of `count` rows. There is no scratch, since no axis within
+    /// the block is left to fold.
     pub(crate) fn of_rows(fold: F, level: Level, count: usize) -> Self {
         let (first, second) = fold.start();
         Self {
@@ -72,13 +74,13 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
         }
     }
 
-    /// The number of steps that may come next.
+    /// The number of blocks that may be added before [`stepped`](Self::stepped) is called.
     pub(crate) fn room(&self) -> usize {
         let room = CHAIN - self.held[0].min(CHAIN - 1);
         if self.levels > 1 { room * TOGETHER } else { usize::MAX }
     }
 
-    /// Notes steps, and hands levels on that are full.
+    /// Counts `steps` blocks that were added, and merges each full level into the next one.
     pub(crate) fn stepped(&mut self, steps: usize) {
         if self.levels == 1 {
             return;
@@ -102,7 +104,7 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
         self.held[level + 1] += 1;
     }
 
-    /// Merges all levels into the first one, and empties them.
+    /// Merges all levels into the first one, and empties the others.
     pub(crate) fn gather(&mut self) {
         for level in 1..self.levels {
             if self.held[level] == 0 {
@@ -117,7 +119,7 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
         }
     }
 
-    /// Merges the first level of others, of as many blocks, into this one.
+    /// Merges the first level of another piece's accumulators into the first level of these.
     pub(crate) fn merge(&mut self, other: &Self) {
         let width = self.width;
         let to = (&mut self.firsts[..width], &mut self.seconds[..width]);
@@ -125,7 +127,7 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
         merge(self.fold, self.level, to, other);
     }
 
-    /// Empties all levels.
+    /// Sets all accumulators to the start of the fold.
     pub(crate) fn clear(&mut self) {
         for level in 0..self.levels {
             if level == 0 || self.held[level] != 0 {
@@ -142,7 +144,7 @@ impl<T: Element, F: Accumulate<T>> Accumulators<T, F> {
     }
 }
 
-/// Merges accumulators with others, one by one.
+/// Merges each of `other` into the accumulator of the same index.
 fn merge<T: Element, F: Accumulate<T>>(
     fold: F,
     level: Level,

@@ -1,26 +1,28 @@
-//! The axes of an array in memory, each kept or reduced.
+//! The axes of an array in memory, each kept or reduced, sorted by stride and merged. `plan.rs`
+//! makes blocks of them.
 
 use smallvec::SmallVec;
 
 use crate::error::Error;
 
-/// An axis, after neighbours were merged.
+/// An axis of an array, perhaps merged from several dims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis {
     /// The number of indices.
     pub(crate) len: usize,
-    /// The distance of neighbours in memory, in elements.
+    /// The stride in the array, in elements.
     pub(crate) stride: isize,
-    /// The role of the axis.
+    /// Whether the axis is kept or reduced.
     pub(crate) role: Role,
 }
 
-/// The role of an axis: it stays an axis of the result, or is reduced.
+/// Whether an axis stays in the result or is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is an axis of the result, where neighbours lie this many elements apart.
+    /// The axis stays in the result, where this is its stride in elements.
     Kept(usize),
-    /// It is reduced; the places of neighbours differ by this number.
+    /// The axis is reduced. The places of two neighbours along it differ by this number; a place is
+    /// the row-major index of an element among the elements that are reduced to one.
     Reduced(usize),
 }
 
@@ -29,7 +31,7 @@ impl Axis {
         matches!(self.role, Role::Kept(_))
     }
 
-    /// The same axis with `len` indices, each for `step` of its own.
+    /// Returns the axis of `len` indices, each of which stands for `step` indices of this axis.
     pub(crate) fn part(&self, len: usize, step: usize) -> Self {
         let role = match self.role {
             Role::Kept(apart) => Role::Kept(apart.saturating_mul(step)),
@@ -39,14 +41,15 @@ impl Axis {
         Self { len, stride: self.stride.saturating_mul(step), role }
     }
 
-    /// The distance of two neighbours in the result, or of their places.
+    /// The stride of a kept axis in the result, or the distance of places along a reduced axis.
     fn apart(&self) -> usize {
         match self.role {
             Role::Kept(apart) | Role::Reduced(apart) => apart,
         }
     }
 
-    /// Checks whether indices along `self` and `inner` run on as those of one axis.
+    /// Checks whether `self` and `inner` can become one axis: both are kept or both reduced, and
+    /// each stride of `self` is `inner.len` times that of `inner`.
     fn continues(&self, inner: &Self) -> bool {
         let len = isize::try_from(inner.len).ok();
         let strides = len.and_then(|len| inner.stride.checked_mul(len));
@@ -56,18 +59,18 @@ impl Axis {
     }
 }
 
-/// Axes, the one whose neighbours lie closest together first.
+/// Axes in the order of the size of their strides, the smallest first, but 0 last.
 pub(crate) type Axes = SmallVec<[Axis; 6]>;
 
-/// The axes of an array, and the dims of what remains of it.
+/// The axes of an array, and the dims of the result of its reduction.
 pub(crate) struct Reduced {
     pub(crate) axes: Axes,
     pub(crate) dims: Vec<usize>,
-    /// The number of elements that become one.
+    /// The number of elements that are reduced to one.
     pub(crate) count: usize,
 }
 
-/// Returns which dims the axes name; negative ones count from the end.
+/// Returns for each dim whether `axes` names it; negative axes count from the end.
 pub(crate) fn named(rank: usize, axes: &[i64]) -> Result<SmallVec<[bool; 6]>, Error> {
     let mut named: SmallVec<[bool; 6]> = SmallVec::from_elem(false, rank);
     for &axis in axes {
@@ -83,8 +86,8 @@ pub(crate) fn named(rank: usize, axes: &[i64]) -> Result<SmallVec<[bool; 6]>, Er
     Ok(named)
 }
 
-/// Returns the axes of an array of these dims and strides, merged and in order of distance. Axes
-/// along which nothing moves come last, since they are no way to lie side by side.
+/// Returns the axes of an array with these dims and strides, sorted and merged; dims of size 1 are
+/// left out. Axes of stride 0 come last, since no contiguous block can be made along them.
 pub(crate) fn axes_of(dims: &[usize], strides: &[isize], axes: &[i64]) -> Result<Reduced, Error> {
     let named = named(dims.len(), axes)?;
     let (mut kept, mut count) = (1usize, 1usize);

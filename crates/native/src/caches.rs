@@ -1,12 +1,12 @@
-//! The caches of the CPU.
+//! The size of the CPU's last cache. Reductions and programs compare their bytes with it.
 
 use std::sync::OnceLock;
 
-/// The bytes of the last cache where the system does not tell of it.
+/// The bytes of the last cache where the system does not report them.
 const USUAL_BYTES: usize = 1 << 25;
 
-/// The bytes of the largest cache of the first CPU, which the system was asked for once. It decides how
-/// memory is read and written, not what is computed.
+/// Returns the bytes of the largest cache of the first CPU, which are read from the system once.
+/// They decide how memory is read and written, not which values are computed.
 ///
 /// Source: `Documentation/ABI/testing/sysfs-devices-system-cpu` of Linux.
 pub(crate) fn last_cache() -> usize {
@@ -14,14 +14,14 @@ pub(crate) fn last_cache() -> usize {
     *BYTES.get_or_init(|| largest(told_by_system()).unwrap_or(USUAL_BYTES))
 }
 
-/// The sizes of caches, as texts such as `32768K`.
+/// Returns the sizes of the first CPU's caches as Linux reports them, such as `32768K`.
 fn told_by_system() -> Vec<String> {
     let caches = 0..if cfg!(all(target_os = "linux", not(miri))) { 8 } else { 0 };
     let size = |n| format!("/sys/devices/system/cpu/cpu0/cache/index{n}/size");
     caches.filter_map(|n| std::fs::read_to_string(size(n)).ok()).collect()
 }
 
-/// The greatest of sizes that are texts.
+/// Returns the largest of `sizes` in bytes; texts that are no sizes are skipped.
 fn largest(sizes: Vec<String>) -> Option<usize> {
     let bytes = |size: String| {
         let size = size.trim();

@@ -1,63 +1,66 @@
-//! The types of elements, and how they are widened.
+//! The element types of arrays: how they are widened, added, compared and narrowed. Folds, kernels
+//! and programs are generic over them.
 
 use half::{bf16, f16};
 
 use crate::reduce::{Folds, Places};
 
-/// A type of elements: a float of 16 to 64 bits, a whole number of 8 to 64 bits, or a truth value.
+/// A type of elements: a float of 16 to 64 bits, an integer of 8 to 64 bits, or `bool`.
 pub trait Element: Copy + Send + Sync + PartialEq + Folds + 'static {}
 
-/// An element that is a number, which can be added and compared.
+/// An element that can be added, multiplied and compared.
 pub trait Number: Element + Places {
-    /// The type in which it is added: `f32` for floats of 16 bits, else itself.
+    /// The type in which elements are added and multiplied: `f32` for 16-bit floats, else the type
+    /// itself.
     type Wide: Copy + Send + Sync + 'static;
     /// Zero.
     const ZERO: Self::Wide;
     /// One.
     const ONE: Self::Wide;
-    /// A number that stands for it where the greatest or the least of several is looked for.
+    /// The type in which maxima and minima compare elements: `i16` for 16-bit floats, else the type
+    /// itself.
     type Rank: Copy + Send + Sync + 'static;
     /// Whether additions round.
     const ROUNDS: bool;
-    /// Whether this crate has loops in vectors for its sums and extrema.
+    /// Whether this crate has SIMD loops for its sums and extrema.
     #[doc(hidden)]
     const IN_VECTORS: bool;
-    /// Whether arrays of it are seldom reduced.
+    /// Whether arrays of the type are seldom reduced.
     #[doc(hidden)]
     const IS_RARE: bool;
     /// The least value.
     const LEAST: Self;
     /// The greatest value.
     const GREATEST: Self;
-    /// Returns it in the type in which it is added.
+    /// Returns the element as `Wide`.
     fn widen(self) -> Self::Wide;
-    /// Returns the nearest element.
+    /// Returns the element nearest to `wide`.
     fn narrow(wide: Self::Wide) -> Self;
-    /// Returns the sum; whole numbers wrap.
+    /// Returns the sum; integers wrap.
     fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// Returns the product; whole numbers wrap.
+    /// Returns the product; integers wrap.
     fn multiply(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// Returns its rank among those of which the greatest is looked for; NaN is greater than all.
+    /// Returns the rank by which maxima compare the element; NaN is greater than all numbers.
     fn rank_for_max(self) -> Self::Rank;
-    /// Returns its rank among those of which the least is looked for; NaN is less than all.
+    /// Returns the rank by which minima compare the element; NaN is less than all numbers.
     fn rank_for_min(self) -> Self::Rank;
-    /// Returns an element of a rank that [`rank_for_max`](Self::rank_for_max) returned.
+    /// Returns the element whose [`rank_for_max`](Self::rank_for_max) is `rank`.
     fn of_rank_for_max(rank: Self::Rank) -> Self;
-    /// Returns an element of a rank that [`rank_for_min`](Self::rank_for_min) returned.
+    /// Returns the element whose [`rank_for_min`](Self::rank_for_min) is `rank`.
     fn of_rank_for_min(rank: Self::Rank) -> Self;
     /// Returns the greater rank.
     fn max_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
     /// Returns the lesser rank.
     fn min_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
-    /// Checks whether it is greater, or NaN where the other is not.
+    /// Checks whether `self` is greater than `other`; NaN is greater than all numbers.
     fn exceeds(self, other: Self) -> bool;
-    /// Checks whether it is less, or NaN where the other is not.
+    /// Checks whether `self` is less than `other`; NaN is less than all numbers.
     fn falls_below(self, other: Self) -> bool;
-    /// Checks whether neither exceeds the other.
+    /// Checks whether both are equal, or both NaN.
     fn ties(self, other: Self) -> bool;
 }
 
-/// An element is its own rank.
+/// The ranks of a type that is its own rank.
 macro_rules! own_ranks {
     ($type:ty) => {
         type Rank = $type;
@@ -90,15 +93,15 @@ macro_rules! own_ranks {
 
 /// A float of 16 bits.
 pub(crate) trait Short: Number<Rank = i16> {
-    /// How many bit patterns of one sign are NaN.
+    /// The number of bit patterns of one sign that are NaN.
     const NANS: i16;
-    /// Its bits, as those of a whole number.
+    /// The bits as an integer.
     fn bits(self) -> i16;
 }
 
-/// Ranks of floats of 16 bits: whole numbers, which are compared several at a time. Bits of negative
-/// numbers come in reverse order; those of NaN lie at both ends, and are moved to one of them, round
-/// the other.
+/// The ranks of 16-bit floats: integers in the order of the numbers, which vectors compare many at
+/// a time. [`ordered`] leaves NaN at both ends of the integers; adding or subtracting `NANS` with
+/// wrapping moves all NaN to one end.
 macro_rules! short_ranks {
     ($type:ty) => {
         type Rank = i16;
@@ -129,7 +132,8 @@ macro_rules! short_ranks {
     };
 }
 
-/// Reverses the order of negative numbers whose sign is a bit of its own.
+/// Maps the bits of a float to an integer of the same order, and back: the lower bits of a negative
+/// float are flipped.
 #[inline(always)]
 fn ordered(bits: i16) -> i16 {
     bits ^ (bits >> 15 & i16::MAX)
@@ -160,7 +164,7 @@ macro_rules! whole {
             const ONE: $type = 1;
             const ROUNDS: bool = false;
             const IN_VECTORS: bool = size_of::<$type>() >= 4;
-            // Truth values are reduced as `u8`.
+            // Arrays of `bool` are reduced as `u8`, so `u8` is not rare.
             const IS_RARE: bool = size_of::<$type>() == 2 || (size_of::<$type>() == 1 && <$type>::MIN != 0);
             const LEAST: $type = <$type>::MIN;
             const GREATEST: $type = <$type>::MAX;
@@ -241,14 +245,15 @@ float!(f64, f64, own_ranks, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFI
 float!(bf16, f32, short_ranks, widened_bf16, bf16::from_f32, bf16::NEG_INFINITY, bf16::INFINITY);
 float!(f16, f32, short_ranks, widened_f16, f16::from_f32, f16::NEG_INFINITY, f16::INFINITY);
 
-/// The value as `f32`, without the branches of [`bf16::to_f32`], so that loops become vectors.
+/// The value as `f32`. Unlike [`bf16::to_f32`], it has no branches, so that loops are vectorised.
 #[inline(always)]
 fn widened_bf16(value: bf16) -> f32 {
     f32::from_bits(u32::from(value.to_bits()) << 16)
 }
 
-/// The value as `f32`, without branches. Moving the exponent by 112 scales normal and subnormal
-/// numbers alike; infinities and NaN get the greatest exponent.
+/// The value as `f32`, without branches. The exponent's bias is 112 greater in `f32`, so a product
+/// with 2^112 is right for normal and subnormal numbers; infinities and NaN get the greatest
+/// exponent.
 #[inline(always)]
 fn widened_f16(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
@@ -265,7 +270,7 @@ fn widened_f16(value: f16) -> f32 {
 mod tests {
     use half::{bf16, f16};
 
-    /// Every value of 16 bits widens as the library `half` widens it.
+    /// Every value of 16 bits widens as the crate `half` widens it.
     #[test]
     fn all_values_of_16_bits_widen() {
         for bits in 0..=u16::MAX {
@@ -280,7 +285,8 @@ mod tests {
         }
     }
 
-    /// Ranks of 16-bit floats are in the order of the numbers, with NaN at one end, and lead back.
+    /// Checks that ranks are in the order of the numbers, with NaN at one end, and lead back to the
+    /// element.
     fn ranks_are_in_order<T: super::Short<Wide = f32>>(of: fn(u16) -> T) {
         let all = || (0..=u16::MAX).map(of);
         for (rank, back, nan) in [
@@ -289,7 +295,7 @@ mod tests {
         ] {
             let mut sorted: Vec<T> = all().collect();
             sorted.sort_by_key(|&x| rank(x));
-            // NaN counts as what lies beyond all numbers.
+            // NaN counts as a number beyond all others.
             let beyond = |x: T| if x.widen().is_nan() { (nan, true) } else { (x.widen(), false) };
             for pair in sorted.windows(2) {
                 let [(a, a_nan), (b, b_nan)] = [beyond(pair[0]), beyond(pair[1])];

@@ -1,22 +1,22 @@
-//! Why a reduction cannot be computed.
+//! The errors of views, reductions and programs.
 
 use crate::reduce::Fold;
 
-/// Why a view or a reduction is refused. Nothing was computed.
+/// Why a view, a reduction or a program failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An axis is not one of the array's.
+    /// An axis is out of range.
     #[error("axis {axis} is out of range for an array of {rank} dims")]
     AxisOutOfRange {
-        /// The axis as it was given.
+        /// The axis as the caller gave it.
         axis: i64,
         /// The number of dims.
         rank: usize,
     },
-    /// An axis is given twice.
+    /// An axis, counted from the first, is given more than once.
     #[error("axis {0} is given more than once")]
     AxisRepeated(usize),
-    /// There is not one stride for each dim.
+    /// The number of strides is not the number of dims.
     #[error("{strides} strides for {dims} dims: give one for each dim")]
     StridesOfOtherRank {
         /// The number of strides.
@@ -24,44 +24,45 @@ pub enum Error {
         /// The number of dims.
         dims: usize,
     },
-    /// Some element would lie outside the data.
+    /// An element of the view would lie outside its data, which have this many elements.
     #[error(
         "elements of the view lie outside its data of {0} elements: check dims, strides and offset"
     )]
     OutOfBounds(usize),
-    /// The elements do not fit in memory.
+    /// The number of elements overflows, or memory for them cannot be allocated.
     #[error("there is no memory for so many elements: the product of the dims is too large")]
     TooLarge,
-    /// A maximum or minimum of nothing.
+    /// A reduction without an identity, such as a maximum, is asked for over no elements.
     #[error(
         "a reduction without an identity has no value over no elements: the reduced dims have size 0"
     )]
     Empty,
-    /// The place for the results has not their number of elements.
+    /// The length of an output is not the number of results.
     #[error("there is room for {given} results, and there are {results}")]
     OutputOfOtherLength {
-        /// The length of the place.
+        /// The length of the output.
         given: usize,
         /// The number of results.
         results: usize,
     },
-    /// A task panicked, and the pool went on.
+    /// A task panicked, and the pool caught the panic. Other tasks may have written results.
     #[error("a task of the reduction did not come to its end: the pool caught a panic of it")]
     Unfinished,
-    /// The places of extrema are counted in 32 bits, by an `i32` in 31.
+    /// Too many elements are reduced to one for their places to be counted in 32 bits, or in the 31
+    /// bits of an `i32`.
     #[error("{count} elements are reduced to one place; at most {most} can be told apart")]
     TooManyPlaces {
-        /// The number of elements.
+        /// The number of elements that are reduced to one.
         count: usize,
-        /// The most that can be told apart.
+        /// The most elements whose places can be counted.
         most: usize,
     },
-    /// Numbers have no fold of truth values, and the other way round.
+    /// The fold does not exist for the type: `bool` has `And` and `Or`, numbers have the others.
     #[error(
         "elements have no fold {0:?}: `And` and `Or` are those of truth values, the others of numbers"
     )]
     NoSuchFold(Fold),
-    /// A program has another number of inputs.
+    /// The number of operands is not the number of a program's inputs.
     #[error("{given} operands for a program of {wanted} inputs")]
     Operands {
         /// The number of operands.
@@ -69,18 +70,18 @@ pub enum Error {
         /// The number of inputs.
         wanted: usize,
     },
-    /// There is not one room for each output of a program.
+    /// The number of output buffers is not the number of a program's outputs.
     #[error("{given} rooms for a program of {wanted} outputs")]
     Rooms {
-        /// The number of rooms.
+        /// The number of output buffers.
         given: usize,
         /// The number of outputs.
         wanted: usize,
     },
-    /// The room for an output is one for elements of another type.
+    /// The buffer for an output has another element type than the output.
     #[error("the room for output {output} is one for elements of another type")]
     OtherKind {
-        /// The number of the output.
+        /// The index of the output.
         output: usize,
     },
     /// An operand has other dims than the program.
@@ -93,10 +94,10 @@ pub enum Error {
         /// The dims of the program.
         wanted: Vec<usize>,
     },
-    /// An id is not one of the program's, or not of moments.
+    /// An id is not one of the program's, or is no reduction by moments where one is needed.
     #[error("a value is not one of this program's, or not what is asked for")]
     OfAnotherProgram,
-    /// Channels that are no whole number of groups.
+    /// The number of channels is not a multiple of the number of groups.
     #[error("{channels} channels do not divide into {groups} groups")]
     Groups {
         /// The number of groups.
@@ -104,12 +105,12 @@ pub enum Error {
         /// The number of channels.
         channels: usize,
     },
-    /// Channels that are those of the batch.
+    /// The channel of an instance or group norm is dim 0, which is the batch.
     #[error(
         "the channel of an instance or group norm is dim 0, which is the batch: give another one"
     )]
     ChannelIsBatch,
-    /// An output has not all dims that its value changes along.
+    /// The output of this index has not all dims along which its value varies.
     #[error("output {0} changes along a dim that its array does not have")]
     Dropped(usize),
 }

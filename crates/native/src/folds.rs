@@ -1,76 +1,80 @@
-//! The computations of reductions.
+//! The folds of reductions: how an accumulator starts, takes an element, merges with another one
+//! and gives the result. The kernels are generic over them.
 
 use crate::elements::{Element, Number};
 
-/// The computation of a reduction of elements of a type, by accumulators that can be merged.
+/// A fold of elements of a type, by accumulators that can be merged.
 ///
-/// An accumulator has two parts, which are kept in arrays of their own; many folds leave the second
-/// one empty.
+/// An accumulator has two parts, which lie in separate arrays; the second part of many folds is
+/// `()`.
 pub(crate) trait Accumulate<T: Element>: Copy + Send + Sync + 'static {
     /// The first part of an accumulator.
     type First: Copy + Send + Sync + 'static;
     /// The second part of an accumulator.
     type Second: Copy + Send + Sync + 'static;
-    /// The result for the elements that are reduced to one.
+    /// The type of a result.
     type Output: Copy + Send + Sync + 'static;
-    /// Whether steps are told the places of elements.
+    /// Whether the fold finds places, so that steps need the places of elements.
     const PLACES: bool = false;
     /// Whether merging rounds, so that long chains of steps lose digits.
     const ROUNDS: bool = false;
-    /// Whether there is a result without any element.
+    /// Whether the fold has a result over no elements.
     const HAS_IDENTITY: bool = true;
-    /// Whether this crate has loops in vectors for it, so that others need not become vectors.
+    /// Whether this crate has SIMD loops for it, so that the generic loops need not be vectorised.
     const IN_VECTORS: bool = false;
-    /// Whether it is so seldom asked for that loops are compiled for [`Level::Base`](crate::level::Level)
-    /// alone: each level takes time to compile, and room in programs.
+    /// Whether the fold is so rare that its loops are compiled for
+    /// [`Level::Base`](crate::level::Level) alone: each level costs compile time and code size.
     const IS_RARE: bool = false;
-    /// The part of an accumulator that is the result: the first one if its type is that of the result, the
-    /// second one if it is a place and the result an `i32`.
+    /// The part of an accumulator that can be written as the result without conversion: the first
+    /// part if it has the result's type, or the second part if it is a place, a `u32`, and the
+    /// result an `i32`. Users check the types, since the first part of a sum of 16-bit floats has
+    /// another type.
     const RESULT: Part = Part::None;
 
     /// Returns the accumulator of no elements.
     fn start(self) -> (Self::First, Self::Second);
-    /// Adds an element, and its place among those that are reduced to one.
+    /// Adds an element, whose place among the elements that are reduced to one is `place`.
     fn step(self, first: &mut Self::First, second: &mut Self::Second, element: T, place: u32);
-    /// Adds the elements of another accumulator.
+    /// Merges another accumulator into this one.
     fn merge(
         self,
         first: &mut Self::First,
         second: &mut Self::Second,
         other: (Self::First, Self::Second),
     );
-    /// Moves the places of an accumulator.
+    /// Adds `by` to the place of an accumulator, if the fold finds places.
     fn shift(self, second: &mut Self::Second, by: u32) {
         let _ = (second, by);
     }
-    /// Adds an element to the first part of an accumulator alone, if places are told.
+    /// Takes an element into the first part alone, if the fold finds places.
     fn outdo(self, first: &mut Self::First, element: T) {
         let _ = (first, element);
     }
-    /// Returns the first place in a row at which the accumulator's element is, if places are told.
+    /// Returns the first place in a row of an element that ties with `first`, if the fold finds
+    /// places.
     fn first_place(self, row: &[T], first: Self::First) -> Option<Self::Second> {
         let _ = (row, first);
         None
     }
-    /// Returns the result.
+    /// Returns the result of an accumulator.
     fn finish(self, first: Self::First, second: Self::Second) -> Self::Output;
 }
 
 /// A part of an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Neither of both.
+    /// Neither part.
     None,
-    /// The first one.
+    /// The first part.
     First,
-    /// The second one.
+    /// The second part.
     Second,
 }
 
-/// The sum, in the type of the elements; floats of 16 bits are added as `f32`, whole numbers wrap.
+/// The sum. Floats of 16 bits are added as `f32`; integers wrap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum;
-/// The product, in the type of the elements; as [`Sum`].
+/// The product. Floats of 16 bits are multiplied as `f32`; integers wrap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product;
 /// The greatest element; NaN if there is one.
@@ -79,15 +83,16 @@ pub(crate) struct Max;
 /// The least element; NaN if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Min;
-/// The place of the greatest element, the first of several; of the first NaN if there is one.
-/// Places are counted row by row through the reduced axes, in the order of the array's dims.
+/// The place of the greatest element, or of NaN if there is one; the first place of several. The
+/// place of an element is its row-major index along the reduced axes, in the order of the array's
+/// dims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArgMax;
-/// The place of the least element; as [`ArgMax`].
+/// The place of the least element, or of NaN if there is one, as [`ArgMax`] counts places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArgMin;
 
-/// A fold whose accumulator has one part.
+/// Implements a fold whose accumulator has one part.
 macro_rules! single {
     ($fold:ident, $part:ty, $start:expr, |$a:ident, $x:ident| $step:expr,
      |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident| $finish:expr, $result:expr $(, $name:ident = $value:expr)*) => {
@@ -171,7 +176,7 @@ single!(
     IS_RARE = T::IS_RARE
 );
 
-/// The place of an extremum.
+/// Implements a fold that finds the place of an extremum.
 macro_rules! place {
     ($fold:ident, $start:ident, $beats:ident) => {
         impl<T: Number> Accumulate<T> for $fold {
@@ -204,7 +209,8 @@ macro_rules! place {
             }
             #[inline(always)]
             fn first_place(self, row: &[T], first: T) -> Option<u32> {
-                // Whole chunks are compared at once; the place is looked for in one of them alone.
+                // All elements of a chunk are compared at once, and only the chunk with a match is
+                // searched.
                 let mut at = 0u32;
                 for chunk in row.chunks(64) {
                     let mut found = false;
@@ -221,7 +227,7 @@ macro_rules! place {
             }
             #[inline(always)]
             fn shift(self, second: &mut u32, by: u32) {
-                // The place of no element stays the greatest.
+                // `u32::MAX` stands for no element, and stays as it is.
                 *second = second.saturating_add(by);
             }
             #[inline(always)]
@@ -232,7 +238,7 @@ macro_rules! place {
     };
 }
 
-/// The most elements of which the places are known: the greatest number of 32 bits stands for no place.
+/// The most elements whose places can be counted: `u32::MAX` stands for no element.
 pub(crate) const MOST_PLACES: usize = u32::MAX as usize - 1;
 
 place!(ArgMax, LEAST, exceeds);

@@ -1,37 +1,39 @@
-//! The inner loops: blocks added to accumulators, accumulators merged.
-//!
-//! Each loop is written once, over plain slices, and compiled for several sets of instructions; the
-//! best one that the CPU has is chosen when a task begins ([`Level`]).
+//! The inner loops of reductions: they add blocks to accumulators, reduce rows, and merge
+//! accumulators. Each loop is written once, over plain slices; `tasks.rs` compiles it for several
+//! instruction-set levels, and `fused/fold.rs` calls it for tiles.
 
 use crate::elements::Element;
 use crate::folds::Accumulate;
 use crate::tasks::{Rooms, as_room};
 
-/// Blocks that lie at equal distances.
+/// Blocks of elements at equal distances.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<T> {
-    /// The first element of the first block.
+    /// The address of the first element of the first block.
     pub(crate) start: *const T,
     /// The number of blocks.
     pub(crate) count: usize,
-    /// The distance of blocks.
+    /// The distance from each block to the next one, in elements.
     pub(crate) apart: isize,
-    /// The distance of elements within a block.
+    /// The stride of the elements within a block, in elements.
     pub(crate) step: isize,
-    /// The place of the first block, and the distance of places.
+    /// The place of the elements of the first block, and the distance of places from block to
+    /// block.
     pub(crate) place: u32,
     pub(crate) place_apart: u32,
-    /// Whether they probably come from main memory.
+    /// Whether the blocks are probably in main memory.
     pub(crate) is_far: bool,
 }
 
-/// The blocks that are combined before accumulators get them.
+/// The number of blocks that are combined before they are merged into the accumulators.
 pub(crate) const TOGETHER: usize = 8;
 
-/// Adds blocks to accumulators, element by element.
+/// Adds blocks to accumulators: element `i` of each block to accumulator `i`.
 ///
 /// # Safety
-/// All elements of `rows`, as many in each block as there are accumulators, must be readable.
+/// `rows.start + n * rows.apart + i * rows.step`, counted in elements, must be the address of a
+/// readable element for each `n < rows.count` and each `i < min(firsts.len(), seconds.len())`.
+/// Nobody may write these elements during the call.
 #[inline(always)]
 pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -45,15 +47,17 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     let mut place = rows.place;
     let mut left = rows.count;
     if rows.step == 1 {
-        // Eight blocks at a time, so that accumulators are loaded and stored once for eight, and
-        // the elements of eight blocks are combined first, which loses fewer digits.
+        // Eight blocks at a time: the accumulators are loaded and stored once for eight blocks, and
+        // to combine eight elements first loses fewer digits.
         while left >= TOGETHER {
             let block = |n: isize| {
-                // SAFETY: the caller promises `width` readable elements in each of the blocks.
+                // SAFETY: eight blocks are left and `step` is 1, so the caller guarantees `width`
+                // contiguous readable elements in each of them.
                 unsafe { std::slice::from_raw_parts(row.wrapping_offset(n * rows.apart), width) }
             };
             let at = |n: u32| place.wrapping_add(rows.place_apart.wrapping_mul(n));
-            // Slices by name: an array of slices keeps loops from becoming vectors.
+            // Eight slices by name: with an array of slices, the compiler does not vectorise the
+            // loop.
             let (a, b, c, d) = (block(0), block(1), block(2), block(3));
             let (e, f, g, h) = (block(4), block(5), block(6), block(7));
             let start = fold.start();
@@ -76,7 +80,8 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
             place = place.wrapping_add(rows.place_apart.wrapping_mul(TOGETHER as u32));
         }
         for _ in 0..left {
-            // SAFETY: as above.
+            // SAFETY: this is one of the `left` last blocks and `step` is 1, so the caller
+            // guarantees `width` contiguous readable elements.
             let block = unsafe { std::slice::from_raw_parts(row, width) };
             for i in 0..width {
                 fold.step(&mut firsts[i], &mut seconds[i], block[i], place);
@@ -89,7 +94,8 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     for _ in 0..left {
         let mut element = row;
         for i in 0..width {
-            // SAFETY: the caller promises `width` readable elements at this distance.
+            // SAFETY: `i < width`, so the caller guarantees that this element of the block is
+            // readable.
             fold.step(&mut firsts[i], &mut seconds[i], unsafe { *element }, place);
             element = element.wrapping_offset(rows.step);
         }
@@ -98,7 +104,7 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Merges accumulators with others, one by one.
+/// Merges each of the others into the accumulator of the same index.
 #[inline(always)]
 pub(crate) fn merge_all<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -113,8 +119,9 @@ pub(crate) fn merge_all<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces the middle one of three axes of accumulators: `outer * len * inner` of them become
-/// `outer * inner`, which then come first. `spare` has as many accumulators.
+/// Folds the middle one of three axes of accumulators in row-major order: `outer * len * inner`
+/// accumulators become `outer * inner`, which then come first. `spare` is scratch of `outer`
+/// accumulators or more.
 #[inline(always)]
 pub(crate) fn fold_axis<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -142,7 +149,8 @@ pub(crate) fn fold_axis<T: Element, F: Accumulate<T>>(
     for o in 0..outer {
         let range = o * len * inner..(o + 1) * len * inner;
         let (firsts_in, seconds_in) = (&mut firsts[range.clone()], &mut seconds[range.clone()]);
-        // The later half is added to the earlier one, until one row is left.
+        // The later half is merged into the earlier one, until one row of `inner` accumulators is
+        // left.
         let mut rows = len;
         while rows > 1 {
             let half = rows.div_ceil(2);
@@ -157,16 +165,17 @@ pub(crate) fn fold_axis<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Loops over rows of at most this many elements become vectors.
+/// Rows of at most this many elements are reduced by loops over rows, which the compiler
+/// vectorises.
 pub(crate) const MOST_STEPPED: usize = 4;
-/// Rows of at most this many elements are reduced several at a time: loops over rows become
-/// vectors that load neighbours and sort them.
+/// Rows of at most this many accumulators are merged several at a time: the compiler vectorises the
+/// loop over rows by loads of neighbours and shuffles.
 pub(crate) const MOST_SHORT: usize = 8;
-/// The accumulators that are left of a longer row; those of many rows become one each, several rows
-/// at a time.
+/// The number of accumulators to which a longer row is reduced first; those of many rows are then
+/// merged to one for each row, several rows at a time.
 pub(crate) const LEFT: usize = 4;
 
-/// Merges each `LEN` neighbours.
+/// Merges each run of `LEN` neighbouring accumulators into one.
 #[inline(always)]
 fn fold_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
@@ -185,7 +194,7 @@ fn fold_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     }
 }
 
-/// Merges a few accumulators: the later half with the earlier one, until one is left.
+/// Merges `LEN` accumulators by halves: the later half into the earlier one, until one is left.
 #[inline(always)]
 fn merged_by_halves<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
@@ -204,8 +213,8 @@ fn merged_by_halves<T: Element, F: Accumulate<T>, const LEN: usize>(
     (all[0], all_2[0])
 }
 
-/// Reduces rows of at most [`MOST_STEPPED`] elements that lie side by side, one for each of the
-/// accumulators `to`.
+/// Reduces contiguous rows of `len` elements, 2 to [`MOST_STEPPED`], to one accumulator of `to`
+/// each. For other lengths it writes nothing.
 #[inline(always)]
 pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -221,8 +230,8 @@ pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces rows of `len` elements that lie side by side, one for each of the accumulators `to`.
-/// `spare` has [`LEFT`] accumulators for each row.
+/// Reduces contiguous rows of `len` elements to one accumulator of `to` each. `spare` is scratch of
+/// [`LEFT`] accumulators for each row.
 #[inline(always)]
 pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -236,7 +245,7 @@ pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     }
     match len {
         0..=MOST_STEPPED => {
-            // SAFETY: these loops write accumulators.
+            // SAFETY: `step_rows` writes nothing but initialised accumulators to these slices.
             let to = unsafe { (as_room(to.0), as_room(to.1)) };
             step_rows(fold, elements, len, to);
         }
@@ -255,8 +264,9 @@ pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces rows as [`reduce_rows`] does, one after the other: for folds that have loops in vectors wherever
-/// speed counts, or are rare. More loops would take long to compile.
+/// Reduces the rows of [`reduce_rows`] one after the other. This is for rare folds, and for folds
+/// whose SIMD loops replace this one at all levels above the base: faster loops would take long to
+/// compile.
 #[inline(always)]
 fn rows_in_turn<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -271,8 +281,8 @@ fn rows_in_turn<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces rows of 16 elements and more: each to 16 accumulators (8 of 64 bits), those to [`LEFT`],
-/// then these of all rows.
+/// Reduces rows of 16 elements or more: each row to 16 accumulators (8 of 64 bits), then to
+/// [`LEFT`], and at last the [`LEFT`] accumulators of all rows to one for each row.
 #[inline(always)]
 fn longer_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -297,8 +307,8 @@ fn longer_rows<T: Element, F: Accumulate<T>>(
     fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
 }
 
-/// Reduces rows of `LEN` elements, which are read as `LANES` elements: those of the next row are
-/// left out.
+/// Reduces rows of `LEN` elements. Each is read as `LANES` elements, and those of the next row are
+/// ignored.
 #[inline(always)]
 fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
     fold: F,
@@ -313,7 +323,7 @@ fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usiz
         let from = row * LEN;
         let window = match elements[from..].first_chunk::<LANES>() {
             Some(window) => *window,
-            // Nothing lies behind the last rows.
+            // Fewer than `LANES` elements are left: the row is copied and padded.
             None => {
                 let mut window = [elements[from]; LANES];
                 window[..LEN].copy_from_slice(&elements[from..from + LEN]);
@@ -326,7 +336,7 @@ fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usiz
     fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
 }
 
-/// The accumulators of the first `LEN` elements, one for each; others are empty.
+/// Returns an accumulator for each of the first `LEN` elements; the other lanes are empty.
 #[inline(always)]
 fn first_lanes<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
     fold: F,
@@ -343,8 +353,8 @@ fn first_lanes<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usiz
     (lanes, lanes_2)
 }
 
-/// Merges `LANES` accumulators until `KEPT` are left: the second half with the first one, again
-/// and again. The loops have known lengths; with others, accumulators would stay in memory.
+/// Merges `LANES` accumulators by halves until `KEPT` are left: the second half into the first one.
+/// The lengths of all loops are constants, so that the accumulators stay in registers.
 #[inline(always)]
 fn merged<T: Element, F: Accumulate<T>, const LANES: usize, const KEPT: usize>(
     fold: F,
@@ -369,23 +379,24 @@ fn merged<T: Element, F: Accumulate<T>, const LANES: usize, const KEPT: usize>(
     (left, left_2)
 }
 
-/// Rows longer than this have several vectors of accumulators, so that additions do not wait for each
-/// other.
+/// Rows of more elements than this have several vectors of accumulators, so that an addition does
+/// not wait for the one before it.
 pub(crate) const LONG_ROW: usize = 512;
-/// The accumulators of a long row, half as many if they have 64 bits.
+/// The number of accumulators of a long row; half as many if they have 64 bits.
 pub(crate) const ROW_LANES: usize = 64;
-/// The elements of a row that are added lane by lane; the results of several such parts are merged
-/// by halves.
+/// The number of elements of a part of a row. They are added lane by lane; the results of several
+/// parts are merged by halves.
 pub(crate) const ROW_PART: usize = 2048;
 
-/// The parts of a row that are reduced together.
+/// The number of parts of a row that are reduced by one call.
 pub(crate) const ROW_PARTS: usize = 16;
 
-/// Merges the results of parts of a long row by halves: the result of 2^n parts waits for that of as
-/// many that follow.
+/// Merges the results of the parts of a long row by halves: the result of 2^n parts waits for the
+/// result of the next 2^n parts.
 pub(crate) struct Waiting<T: Element, F: Accumulate<T>> {
     fold: F,
-    /// Bit `n` of the number of parts tells whether `results[n]` holds the result of 2^n of them.
+    /// The number of parts so far: bit `n` tells whether `results[n]` holds the result of 2^n
+    /// parts.
     parts: usize,
     results: [(F::First, F::Second); usize::BITS as usize],
 }
@@ -428,7 +439,7 @@ impl<T: Element, F: Accumulate<T>> Waiting<T, F> {
     }
 }
 
-/// Reduces a part of a long row.
+/// Reduces a part of a long row to one accumulator.
 #[inline(always)]
 pub(crate) fn reduce_part<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -442,7 +453,7 @@ pub(crate) fn reduce_part<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces a row by `LANES` accumulators.
+/// Reduces a row by `LANES` accumulators, which are then merged.
 #[inline(always)]
 fn reduce_by<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
@@ -453,7 +464,7 @@ fn reduce_by<T: Element, F: Accumulate<T>, const LANES: usize>(
     (first, second)
 }
 
-/// Reduces a row to `LANES` accumulators. Element `i` goes to the one with the number `i % LANES`.
+/// Reduces a row to `LANES` accumulators: element `i` goes to accumulator `i % LANES`.
 #[inline(always)]
 fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
@@ -463,7 +474,8 @@ fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
     let (mut lanes, mut lanes_2) = ([first; LANES], [second; LANES]);
     let (chunks, rest) = row.as_chunks::<LANES>();
     let mut place = 0u32;
-    // A chunk is a copy: where it may lie among the lanes, these stay in memory.
+    // Each chunk is a copy: if it could lie among the lanes, the compiler would keep these in
+    // memory.
     for &chunk in chunks {
         for i in 0..LANES {
             fold.step(&mut lanes[i], &mut lanes_2[i], chunk[i], place.wrapping_add(i as u32));
@@ -471,7 +483,8 @@ fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
         place = place.wrapping_add(LANES as u32);
     }
     let Some(&filler) = rest.first() else { return (lanes, lanes_2) };
-    // Lanes that are indexed by a number which is not known lie in memory: the elements are others.
+    // The rest is padded to all lanes: an index that is not constant would keep the lanes in
+    // memory.
     let mut window = [filler; LANES];
     for (i, &element) in rest.iter().enumerate() {
         window[i] = element;
@@ -485,8 +498,8 @@ fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
     (lanes, lanes_2)
 }
 
-/// Returns the extremum of a row with its first place: the extremum is found, and then searched
-/// for, which takes less than to carry places along. `LANES` extrema are kept side by side.
+/// Returns the extremum of a row and its first place. The extremum is found by `LANES` running
+/// extrema and then searched for, which takes less time than carrying places along.
 #[inline(always)]
 pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
@@ -511,7 +524,7 @@ pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
     (best.0, fold.first_place(row, best.0).unwrap_or(second))
 }
 
-/// Reduces each `LEN` neighbours.
+/// Reduces each run of `LEN` neighbouring elements to one accumulator.
 #[inline(always)]
 fn step_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,

@@ -1,16 +1,17 @@
-//! Sets of instructions, and work that is compiled for each.
+//! The instruction-set levels of CPUs, and tasks that are compiled once for each level. A reduction
+//! or a program detects the level when it begins.
 
 use std::cell::Cell;
 
-/// The sets of instructions that kernels are compiled for.
+/// An instruction-set level that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// The instructions that every CPU of the architecture has.
     Base,
-    /// AVX2 with FMA and floats of 16 bits.
+    /// AVX2, FMA, BMI2 and F16C.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX-512 with bytes, words and 256-bit forms.
+    /// AVX-512 F, BW, DQ and VL, and all of AVX2's level.
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// NEON on a little-endian CPU.
@@ -19,7 +20,8 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Returns the best level of this CPU; the standard library remembers what it found.
+    /// Returns the highest level of this CPU, or the level that [`at_each_level`] chose for this
+    /// thread.
     pub(crate) fn detect() -> Self {
         if let Some(level) = CHOSEN.get() {
             return level;
@@ -49,7 +51,7 @@ impl Level {
         Self::Base
     }
 
-    /// The levels that this CPU has, the lowest first.
+    /// The levels of this CPU, the lowest first.
     pub(crate) fn all() -> &'static [Self] {
         match Self::detect() {
             Self::Base => &[Self::Base],
@@ -64,12 +66,13 @@ impl Level {
 }
 
 thread_local! {
-    /// The level that [`at_each_level`] chose.
+    /// The level that [`at_each_level`] chose for this thread.
     static CHOSEN: Cell<Option<Level>> = const { Cell::new(None) };
 }
 
-/// Calls `f` once for each level that this CPU has, the lowest first; what `f` computes on this thread is
-/// computed with the instructions of that level. For tests: results must not depend on it.
+/// Calls `f` once for each level of this CPU, the lowest first, and returns the results. All that
+/// `f` computes on this thread uses the instructions of that level. Tests compare the results: they
+/// must not depend on the level.
 #[doc(hidden)]
 pub fn at_each_level<R>(mut f: impl FnMut() -> R) -> Vec<R> {
     let results = Level::all().iter().map(|&level| {
@@ -81,28 +84,30 @@ pub fn at_each_level<R>(mut f: impl FnMut() -> R) -> Vec<R> {
     results
 }
 
-/// Work that is compiled for several levels. What it calls must be inlined, always.
+/// Work that is compiled for several levels. Functions that `run` calls must be inlined always,
+/// since a function that is not inlined is compiled for the base level.
 pub(crate) trait Task {
-    /// The levels for which it is compiled. At another level, the code of the level below runs.
+    /// The levels for which the task is compiled. Other levels run the code of the next lower one.
     const COMPILED: Compiled = Compiled::ForAll;
 
     fn run(self);
 }
 
-/// Levels for which a task is compiled. Each takes time to compile, and room in programs.
+/// The levels for which a task is compiled. Each costs compile time and code size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compiled {
     /// [`Level::Base`] alone.
     ForBase,
-    /// All but AVX-512.
+    /// All levels but AVX-512.
     UpToAvx2,
     /// All levels.
     ForAll,
 }
 
-/// Runs a task with the instructions of a level, which must be one that [`Level::detect`] returned.
+/// Runs a task with the instructions of a level of this CPU, one that [`Level::detect`] or
+/// [`Level::all`] returned.
 pub(crate) fn on_level<T: Task>(level: Level, task: T) {
-    // The compiler knows these constants, and compiles nothing for the levels that they exclude.
+    // `COMPILED` is a constant, so the compiler drops the branches of the levels that it excludes.
     if matches!(T::COMPILED, Compiled::ForBase) {
         return task.run();
     }
@@ -111,17 +116,18 @@ pub(crate) fn on_level<T: Task>(level: Level, task: T) {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => {
             if matches!(T::COMPILED, Compiled::ForAll) {
-                // SAFETY: `Level::detect` found these instructions on this CPU.
+                // SAFETY: `Level::detect` returned this level, so it found these features on this
+                // CPU.
                 unsafe { on_avx512(task) }
             } else {
-                // SAFETY: a CPU of this level has those of AVX2, too.
+                // SAFETY: `Level::detect` returns AVX-512 only if it found AVX2's features, too.
                 unsafe { on_avx2(task) }
             }
         }
-        // SAFETY: `Level::detect` found these instructions on this CPU.
+        // SAFETY: `Level::detect` returned this level, so it found these features on this CPU.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { on_avx2(task) },
-        // SAFETY: as above.
+        // SAFETY: `Level::detect` returned this level, so it found NEON on this CPU.
         #[cfg(target_arch = "aarch64")]
         Level::Neon => unsafe { on_neon(task) },
     }
@@ -130,7 +136,7 @@ pub(crate) fn on_level<T: Task>(level: Level, task: T) {
 /// Runs a task, compiled with AVX2.
 ///
 /// # Safety
-/// The CPU must have these instructions.
+/// The CPU must have AVX2, FMA, BMI2 and F16C.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi2,f16c")]
 unsafe fn on_avx2(task: impl Task) {
@@ -140,7 +146,7 @@ unsafe fn on_avx2(task: impl Task) {
 /// Runs a task, compiled with AVX-512.
 ///
 /// # Safety
-/// The CPU must have these instructions.
+/// The CPU must have AVX-512 F, BW, DQ and VL, AVX2, FMA, BMI2 and F16C.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,f16c")]
 unsafe fn on_avx512(task: impl Task) {
@@ -150,7 +156,7 @@ unsafe fn on_avx512(task: impl Task) {
 /// Runs a task, compiled with NEON.
 ///
 /// # Safety
-/// The CPU must have these instructions.
+/// The CPU must have NEON.
 #[cfg(target_arch = "aarch64")]
 #[target_feature(enable = "neon")]
 unsafe fn on_neon(task: impl Task) {

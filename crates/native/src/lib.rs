@@ -1,7 +1,9 @@
-//! Reductions of arrays along any axes on this CPU: one pass, no workspace of the array's size, no
-//! transpose; and [`norms`] made of them, by [`fused`] programs.
+//! Reductions of arrays along any axes on this CPU. A sum, product or extremum reads the array
+//! once; no reduction transposes it or allocates a workspace of its size. [`norms`] computes norms,
+//! softmax and their gradients as [`fused`] programs. The crates `tilewright` and
+//! `tilewright-python` call both.
 //!
-//! The feature `ndarray` makes views of the arrays of that crate.
+//! With the feature `ndarray`, the array views of that crate convert to [`View`]s.
 //!
 //! ```
 //! use tilewright_native::{Fold, Serial, View, reduce};
@@ -14,16 +16,18 @@
 //! # Ok::<(), tilewright_native::Error>(())
 //! ```
 //!
-//! **How.** Axes are sorted by how far apart their elements lie, and neighbours of one kind become
-//! one. The innermost axes are a *block* of some hundred to some thousand elements that lie side by
-//! side. Blocks are added element by element, vector by vector, over all reduced axes outside; only
-//! then are the axes reduced that lie within the block (`plan.rs`). Long rows with another reduced axis
-//! outside of them are reduced one by one, and their results are added. This is the plan of
-//! `tilewright-lower`'s kernels, for a machine with caches.
+//! **How.** A plan sorts the axes by stride and merges neighbouring axes of the same kind, kept or
+//! reduced. The innermost axes form a *block* of some hundred to some thousand elements, which are
+//! contiguous if the strides allow it. Blocks are added element by element, in vector registers,
+//! over all reduced axes outside of the block; only then are the reduced axes within the block
+//! folded (`plan.rs`). Long contiguous rows that are reduced together with an axis outside of them
+//! are reduced one by one, and their results are added. The kernels of `tilewright-lower` follow
+//! the same plan; here its sizes are those of caches.
 //!
-//! **Order.** What is added in which order follows from dims, strides and types alone, so a result is
-//! the same to the last bit for every [`Pool`] and number of threads. Sums of floats go through
-//! levels of at most 16 terms, so errors grow with the logarithm of the number of terms.
+//! **Order.** The order in which elements are combined follows from dims, strides and types alone,
+//! so a result has the same bits for every [`Pool`] and number of threads. Floats are summed in
+//! short chains, of about a hundred terms at most, and the sums of chains are merged by levels or
+//! halves, so the rounding error grows with the logarithm of the number of terms.
 
 #![allow(clippy::duplicate_mod, reason = "loops over vectors are compiled for several levels")]
 

@@ -1,4 +1,4 @@
-//! Norms of neural networks and their gradients, each as one [`Program`].
+//! Norms of neural networks, softmax, and their gradients, each as one [`Program`].
 //!
 //! ```
 //! use tilewright_native::fused::Values;
@@ -16,8 +16,9 @@ use crate::error::Error;
 use crate::fused::{Binary, Id, Kind, Operand, Output, Program, Reduction, Unary};
 use crate::pool::Pool;
 
-/// A norm: elements are divided by their root mean square along some dims, after their mean was
-/// subtracted if it is `centered`, then scaled and shifted by parameters.
+/// A norm of an array: `y = (x - mean) / sqrt(variance + epsilon) * scale + bias`.
+///
+/// The mean is 0 if the norm is not `centered`; the variance is the mean of `(x - mean)^2`.
 #[derive(Clone, Debug)]
 pub struct Norm {
     over: Over,
@@ -25,16 +26,17 @@ pub struct Norm {
     epsilon: f64,
 }
 
-/// The dims along which statistics are taken.
+/// The dims along which the statistics, mean and variance, are taken.
 #[derive(Clone, Copy, Debug)]
 enum Over {
-    /// The last ones, this many; parameters have these dims.
+    /// The last dims, this many. The parameters, scale and bias, have these dims.
     Last(usize),
-    /// All but one; parameters have that one.
+    /// All dims but this one. The parameters have this one.
     AllBut(usize),
-    /// All but the first and one; parameters have that one.
+    /// All dims but dim 0 and this one. The parameters have this one.
     AllButFirstAnd(usize),
-    /// As before, and along the dim within each of so many groups.
+    /// The dim of the first number is split into as many groups as the second number says. All dims
+    /// but dim 0 and the groups; the parameters have the dim that is split.
     Groups(usize, usize),
 }
 
@@ -43,36 +45,36 @@ enum Over {
 pub struct Forward {
     /// The normalised array, of the type of the input.
     pub y: Output,
-    /// The means; zeros if the norm is not centred. Statistics are `f32`, of an `f64` array `f64`,
-    /// and have the dims along which they were not taken, with groups as a dim.
+    /// The means; zeros if the norm is not centred. Statistics are `f64` for an `f64` array, else
+    /// `f32`. They have the dims along which they were not taken, with groups as a dim.
     pub mean: Output,
-    /// The mean squares of what is left.
+    /// The variances: the mean squares of `x - mean`.
     pub variance: Output,
 }
 
 /// The gradients of a norm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradients {
-    /// That of the input, in its type.
+    /// The gradient of the input, in its type.
     pub x: Output,
-    /// That of the scale, in the type of statistics.
+    /// The gradient of the scale, in the type of statistics.
     pub scale: Output,
-    /// That of the bias, in the type of statistics.
+    /// The gradient of the bias, in the type of statistics.
     pub bias: Output,
 }
 
 /// A norm for an array of given dims.
 struct Shaped {
-    /// The dims, with groups as a dim.
+    /// The dims of the array, with groups as a dim.
     dims: Vec<usize>,
     /// The dims along which statistics are taken.
     axes: Vec<i64>,
-    /// The dims that parameters have, and the others.
+    /// The dims that parameters have, and the other dims.
     parameters: Vec<usize>,
     others: Vec<i64>,
-    /// A dim that is split, and into how many parts.
+    /// The dim that is split, and the number of its parts.
     split: Option<(usize, usize)>,
-    /// The elements of which a statistic is made.
+    /// The number of elements of which each statistic is made.
     count: f64,
 }
 
@@ -95,26 +97,28 @@ impl Norm {
         Self { over: Over::Last(dims), centered: false, epsilon }
     }
 
-    /// A batch norm of each channel, by the statistics of the batch.
+    /// A batch norm: each channel has statistics over all other dims.
     pub fn batch(channel: usize, epsilon: f64) -> Self {
         Self { over: Over::AllBut(channel), centered: true, epsilon }
     }
 
-    /// An instance norm of each channel of each element of the batch, which is dim 0.
+    /// An instance norm: each channel of each element of the batch, which is dim 0, has statistics.
     pub fn instance(channel: usize, epsilon: f64) -> Self {
         Self { over: Over::AllButFirstAnd(channel), centered: true, epsilon }
     }
 
-    /// A group norm: groups of channels of each element of the batch, which is dim 0.
+    /// A group norm: each group of channels of each element of the batch, which is dim 0, has
+    /// statistics.
     pub fn group(channel: usize, groups: usize, epsilon: f64) -> Self {
         Self { over: Over::Groups(channel, groups), centered: true, epsilon }
     }
 
-    /// Normalises an array; `scale` and `bias` have the dims of the channel, or the last ones.
+    /// Normalises an array. `scale` and `bias` have the channel's dim; for layer and RMS norms, the
+    /// last dims.
     ///
     /// # Errors
-    /// If dims do not fit the norm, statistics would be of no elements, results do not fit in memory, or
-    /// a pool lost a task.
+    /// If dims do not fit the norm, statistics would be of no elements, results do not fit in
+    /// memory, or the pool caught the panic of a task.
     pub fn forward(
         &self,
         x: &Operand<'_>,
@@ -143,11 +147,11 @@ impl Norm {
         Ok(Forward { y, mean, variance })
     }
 
-    /// Returns the gradients for that of the result, `dy`. The statistics are computed again, since
-    /// `x` is read anyway.
+    /// Returns the gradients of input, scale and bias, given the gradient `dy` of the result. The
+    /// statistics are computed again, since `x` is read anyway.
     ///
     /// # Errors
-    /// As [`Norm::forward`]; also if `dy` has not the dims of `x`.
+    /// Fails as [`Norm::forward`] does, and if `dy` does not have the dims of `x`.
     pub fn vjp(
         &self,
         dy: &Operand<'_>,
@@ -176,7 +180,7 @@ impl Norm {
         Ok(Gradients { x: dx, scale, bias })
     }
 
-    /// The gradients of the input, of the scale and of the bias.
+    /// Adds the gradients of the input, of the scale and of the bias to a program.
     fn gradients(
         &self,
         p: &mut Program,
@@ -191,8 +195,8 @@ impl Norm {
         };
         let mut left = scaled(p, dy)?;
         let products = p.binary(Binary::Multiply, dy, normed)?;
-        // Where one scale serves all elements of a statistic, it multiplies their sums, of which the
-        // gradients of parameters are made.
+        // If one scale serves all elements of a statistic, it multiplies their sums, and the
+        // gradients of the parameters are made of the same sums.
         let is_same = shaped.axes.iter().all(|axis| shaped.others.contains(axis));
         let (mut means, sums, axes) = if is_same {
             let sums = [
@@ -214,8 +218,9 @@ impl Norm {
         for mean in &mut means {
             *mean = p.binary(Binary::Divide, *mean, count)?;
         }
-        // dx = inverse (scaled - mean(scaled) - normed mean(scaled normed)); the mean of `scaled`
-        // comes from the mean of `x`.
+        // With `scaled = dy scale`,
+        // `dx = inverse (scaled - mean(scaled) - normed mean(scaled normed))`. Only a centred norm
+        // subtracts `mean(scaled)`, which is the gradient through the mean of `x`.
         if self.centered {
             left = p.binary(Binary::Subtract, left, means[0])?;
         }
@@ -332,7 +337,7 @@ impl Shaped {
 /// Returns the softmax along a dim, in the type of the input: `e^(x - max x) / sum e^(x - max x)`.
 ///
 /// # Errors
-/// If the axis is out of range or has no indices, or a pool lost a task.
+/// If the axis is out of range or has no indices, or the pool caught the panic of a task.
 pub fn softmax(x: &Operand<'_>, axis: i64, pool: &dyn Pool) -> Result<Output, Error> {
     let mut p = Program::new(x.dims())?;
     let input = p.input();
@@ -345,11 +350,12 @@ pub fn softmax(x: &Operand<'_>, axis: i64, pool: &dyn Pool) -> Result<Output, Er
     only(p.run(std::slice::from_ref(x), pool)?)
 }
 
-/// Returns the gradient of the input of a softmax with result `y`, for that of the result, `dy`:
-/// `y (dy - sum y dy)`, in the type of `y`.
+/// Returns the gradient of a softmax's input, given its result `y` and the gradient `dy` of the
+/// result: `y (dy - sum y dy)`, in the type of `y`.
 ///
 /// # Errors
-/// If the dims of `y` and `dy` differ, the axis is out of range, or a pool lost a task.
+/// If the dims of `y` and `dy` differ, the axis is out of range, or the pool caught the panic of a
+/// task.
 pub fn softmax_vjp(
     dy: &Operand<'_>,
     y: &Operand<'_>,

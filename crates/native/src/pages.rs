@@ -1,28 +1,29 @@
-//! The pages of memory that results are written to.
+//! The memory pages of results: `run/mod.rs` and `fused/run.rs` ask for huge pages before they
+//! write, and whether the pages were written before.
 
 use crate::error::Error;
 
-/// Results of at least so many bytes are worth a call of the operating system: one that gives memory
-/// anew at each use gives it in pages of 4096 bytes, and each takes a microsecond or two when it is
-/// first written, longer than a reduction takes to read it. NumPy has the same limit.
+/// Results of at least this many bytes are worth a system call. Fresh memory comes in pages of 4096
+/// bytes, and the first write to each page takes a microsecond or two, which is longer than a
+/// reduction takes to read as many bytes. NumPy has the same limit.
 const LEAST_BYTES: usize = 1 << 22;
 
-/// A multiple of the size of pages of all architectures.
+/// A multiple of the page size on every architecture.
 #[cfg(all(target_os = "linux", not(miri)))]
 const PAGE: usize = 1 << 16;
 
-/// Returns a vector without elements that has room for `len`.
+/// Returns an empty vector that has room for `len` elements.
 ///
 /// # Errors
-/// If there is no memory for so many.
+/// If that much memory cannot be allocated.
 pub(crate) fn empty<T>(len: usize) -> Result<Vec<T>, Error> {
     let mut data = Vec::new();
     data.try_reserve_exact(len).map_err(|_| Error::TooLarge)?;
     Ok(data)
 }
 
-/// Asks Linux for pages of 2 MB where `bytes` bytes from `start` on were not written yet. What they
-/// hold stays as it is, and so does all if the system has no such pages to give.
+/// Asks Linux for pages of 2 MB where the `bytes` bytes from `start` on were not written yet. The
+/// contents stay as they are, and if the system has no such pages, nothing changes.
 ///
 /// Source: `madvise(2)`, `MADV_HUGEPAGE`.
 pub(crate) fn prefer_huge(start: *mut u8, bytes: usize) {
@@ -30,24 +31,26 @@ pub(crate) fn prefer_huge(start: *mut u8, bytes: usize) {
     if bytes >= LEAST_BYTES {
         let from = start.align_offset(PAGE).min(bytes);
         let whole = (bytes - from) / PAGE * PAGE;
-        // SAFETY: these are whole pages within memory of the caller, of which the system changes
-        // nothing but how it is to be provided. A refusal changes nothing.
+        // SAFETY: `MADV_HUGEPAGE` changes neither the contents of pages nor the right to use them,
+        // whatever the address is; a call that the system refuses changes nothing.
         unsafe { libc::madvise(start.wrapping_add(from).cast(), whole, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     let _ = (start, bytes, LEAST_BYTES);
 }
 
-/// Checks whether memory was written before, by three of its pages. Linux clears a page when it is
-/// first written, which leaves it in the caches: stores past these would write it once more. Elsewhere
-/// all memory passes for written.
+/// Checks whether the `bytes` bytes from `start` on were written before, by three of their pages.
+/// Linux clears a page at its first write and so brings it into the caches; a store past the caches
+/// would then write the page to memory a second time. Short memory counts as written, and so does
+/// all memory on other systems.
 ///
 /// Source: `mincore(2)`.
 pub(crate) fn was_written(start: *mut u8, bytes: usize) -> bool {
     were_written(start, bytes, is_there)
 }
 
-/// Whether all of three pages are there, if they are few enough to ask for.
+/// Checks whether three pages, spread over the memory, are all there; true without a question if
+/// the memory has fewer than [`LEAST_BYTES`].
 fn were_written(start: *mut u8, bytes: usize, is_there: impl Fn(*mut u8) -> bool) -> bool {
     if bytes < LEAST_BYTES {
         return true;
@@ -59,11 +62,11 @@ fn were_written(start: *mut u8, bytes: usize, is_there: impl Fn(*mut u8) -> bool
         .all(|eighths| is_there(start.wrapping_add(from + eighth * eighths * PAGE)))
 }
 
-/// Checks whether a page is in memory; true where the system does not tell.
+/// Checks whether a page is in memory; true where the system does not say.
 fn is_there(page: *mut u8) -> bool {
     let mut state = 1u8;
-    // SAFETY: the page is one of the caller's, and its state takes one byte. If the system refuses, the
-    // state stays as it is.
+    // SAFETY: `mincore` reads no memory at `page`, and for a length of 1 it writes one byte,
+    // `state`. If the system refuses, `state` stays 1.
     #[cfg(all(target_os = "linux", not(miri)))]
     unsafe {
         libc::mincore(page.cast(), 1, &raw mut state);
@@ -77,8 +80,8 @@ fn is_there(page: *mut u8) -> bool {
 mod tests {
     use super::{LEAST_BYTES, prefer_huge, was_written, were_written};
 
-    /// A large vector of zeros is memory that the system was not asked for yet. Some sandboxes say of all
-    /// pages that they are there: who works in one sets the variable.
+    /// The system has not yet provided the pages of a large vector of zeros. Some sandboxes report
+    /// all pages as there: set the variable in one of them.
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
     fn memory_is_known_by_its_pages() {
@@ -95,7 +98,7 @@ mod tests {
         assert!(was_written(data.as_mut_ptr(), 9), "too little to ask for");
     }
 
-    /// Each of the three pages decides, and all lie within the memory.
+    /// Each of the three pages can make the answer false, and all three lie within the memory.
     #[test]
     fn one_missing_page_is_enough() {
         let len = 16 * LEAST_BYTES;
@@ -117,7 +120,7 @@ mod tests {
         assert!(asked.is_sorted() && asked[2] > start.addr() + len / 2);
     }
 
-    /// Memory keeps what it holds, wherever it begins and ends.
+    /// The contents stay the same, wherever the memory begins and ends.
     #[test]
     fn memory_is_left_as_it_is() {
         let mut data: Vec<u8> = (0..3 * LEAST_BYTES).map(|n| (n % 251) as u8).collect();

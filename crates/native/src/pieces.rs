@@ -1,43 +1,46 @@
-//! The pieces of units, whose results are merged as soon as neighbours are done.
+//! The results of pieces, merged in a fixed tree while tasks end in any order. `run/mod.rs` uses
+//! them for units that are divided into pieces.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The results of pieces that wait for their neighbours, and memory that can be used again.
+/// The results of pieces that wait for their neighbours, and results whose memory can be used
+/// again.
 ///
-/// A reduction in order needs as many results at a time as there are steps to the top of the tree
-/// of merges. Fresh memory for each piece would take longer than the reading of the piece: the kernel
-/// clears it, page by page.
+/// If pieces end in order, as many results wait at a time as the tree of merges has levels. Fresh
+/// memory for each piece would take longer than reading the piece, since the operating system
+/// clears each new page.
 pub(crate) struct Pieces<A> {
-    /// The pieces of each unit.
+    /// The number of pieces of each unit.
     count: usize,
-    /// For each piece the result that waits to be merged with its neighbour: that of either one of
-    /// two neighbours is here, by the first piece of the later one.
+    /// One slot for each piece of each unit. Whichever of two neighbours in the tree ends first
+    /// waits for the other one in the slot of the later neighbour's first piece.
     waiting: Vec<Mutex<Option<A>>>,
     unused: Mutex<Vec<A>>,
 }
 
 impl<A> Pieces<A> {
-    /// No results yet of so many units.
+    /// Makes empty slots for `units` units of `count` pieces each.
     pub(crate) fn new(units: usize, count: usize) -> Self {
         let mut waiting = Vec::new();
         waiting.resize_with(units * count, Mutex::default);
         Self { count, waiting, unused: Mutex::default() }
     }
 
-    /// Returns a result that is not used any more, if there is one.
+    /// Returns a result that is no longer used, if there is one.
     pub(crate) fn unused(&self) -> Option<A> {
         held(&self.unused).pop()
     }
 
-    /// Takes a result that is not used any more.
+    /// Takes a result that is no longer used, so that its memory can be used again.
     pub(crate) fn give_back(&self, result: A) {
         held(&self.unused).push(result);
     }
 
-    /// Takes the result of a piece; returns that of its unit if no other piece is left.
+    /// Takes the result of a piece. Returns the result of the whole unit if this is its last piece
+    /// to end.
     ///
-    /// Results are merged by `merge`, the later one into the earlier one: those of pieces 0 and 1, of 2
-    /// and 3, then those of both, in whatever order they come.
+    /// `merge` merges the later neighbour into the earlier one. Pieces 0 and 1 are merged, 2 and 3,
+    /// then these pairs, and so on, in whatever order the pieces end.
     pub(crate) fn done(
         &self,
         unit: usize,
@@ -69,7 +72,8 @@ impl<A> Pieces<A> {
     }
 }
 
-/// Locks, also after a thread panicked: results are moved in and out as a whole, so none is half done.
+/// Locks a mutex, even if a thread panicked while it held the lock: results are moved in and out as
+/// a whole, so none is half written.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -78,7 +82,8 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::Pieces;
 
-    /// Merges the numbers of pieces, which come in some order, to text with parentheses.
+    /// Hands in the pieces in this order, and merges their numbers to a text whose parentheses show
+    /// the tree.
     fn merged(count: usize, order: impl Iterator<Item = usize>) -> Option<String> {
         let pieces = Pieces::new(2, count);
         let mut result = None;

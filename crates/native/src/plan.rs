@@ -1,4 +1,5 @@
-//! How an array is walked.
+//! Plans a reduction: which axes are the block, which lie outside of it, and how the work is
+//! divided into tasks. `run/` carries the plan out.
 
 use smallvec::SmallVec;
 
@@ -8,87 +9,96 @@ use crate::elements::Element;
 use crate::folds::Accumulate;
 use crate::kernel::{LEFT, ROW_PART, TOGETHER};
 
-/// A block has at least this many elements and bytes, where so many lie side by side: shorter loops
-/// would take longer to begin than to run.
+/// A block has at least this many elements and [`LEAST_BLOCK_BYTES`] bytes, where as many are
+/// contiguous: a shorter loop takes longer to begin than to run.
 const LEAST_BLOCK: usize = 64;
 const LEAST_BLOCK_BYTES: usize = 256;
 /// A block has at most this many elements, so that its accumulators stay in the first cache.
 const MOST_BLOCK: usize = 2048;
-/// A block of whole rows has about this many rows, each of which has an accumulator,
+/// A block of whole rows has about this many rows, each of which has an accumulator, but at least
+/// [`ROWS_BLOCK`] elements and at most [`BY_ROWS`].
 const MOST_ROWS: usize = 512;
-/// but more if the rows would have fewer elements than this together.
+/// See [`MOST_ROWS`].
 const ROWS_BLOCK: usize = 1 << 13;
-/// Rows of at least this many elements, which lie side by side, are reduced before they are added to
-/// those of other indices, if the fold has loops in vectors.
+/// Contiguous rows of at least this many elements are reduced one by one before their results are
+/// added along the other reduced axes, if the fold has SIMD loops.
 const LEAST_ROW: usize = 128;
-/// As [`LEAST_ROW`] for accumulators of 16 bits, which loops over rows widen to merge them.
+/// The same limit as [`LEAST_ROW`], for accumulators of 16 bits: loops over rows widen these to
+/// merge them.
 const LEAST_NARROW_ROW: usize = 512;
 /// A block of such rows has about this many elements. Memory is read in order within a block, and
-/// prefetchers begin anew at the next one.
+/// the CPU's prefetchers begin anew at the next block.
 const BY_ROWS: usize = 1 << 16;
-/// A reduced axis is a part of a block as a whole if the block then has at most this many elements,
-/// so that kept axes outside of it can be in the block, too, and longer runs are read.
+/// A reduced axis joins a block as a whole if the block then has at most this many elements. Kept
+/// axes outside of it can then join the block, too, so that longer runs are read.
 const MOST_WHOLE: usize = 512;
-/// Blocks of neighbouring results are added in turn if those of one result are at most this many
-/// elements side by side: shorter runs, far apart, are read slowly.
+/// The blocks of several neighbouring results are added in turn if the cut axis of one result has
+/// at most this many contiguous elements: such short runs, far apart, are read slowly.
 const MOST_RUN: usize = 4096;
-/// The bytes of the array that are one task, at least, and if there are enough tasks. A task that is
-/// begun and merged takes as long as some 10 KB.
+/// A task reads at least this many bytes of the array. To begin a task and merge its results takes
+/// as long as reading some 10 KB.
 const LEAST_TASK_BYTES: usize = 1 << 18;
+/// A task reads about this many bytes if there are more than [`ENOUGH_TASKS`] tasks.
 const TASK_BYTES: usize = 1 << 20;
+/// Up to this many tasks may read as few as [`LEAST_TASK_BYTES`] each.
 const ENOUGH_TASKS: usize = 8;
-/// The most tasks of one reduction, and the most pieces with accumulators of their own.
+/// The most tasks of a reduction whose units have one piece each.
 const MOST_TASKS: usize = 256;
+/// The most pieces of all units together.
 const MOST_PIECES: usize = 64;
 
-/// How an array is reduced: a block of elements side by side, added up over all reduced axes
-/// outside of it, once for each index of the kept axes outside of it.
+/// How an array is reduced: each element of a block has an accumulator, to which the elements at
+/// the same index of the blocks along all reduced axes outside are added. This is done once for
+/// each index of the kept axes outside of the block, which is a *unit*.
 ///
-/// Rows may be reduced before they are added. The plan follows from dims, strides, the type of the
-/// elements and the fold alone, but for `is_far`.
+/// Rows may be reduced before they are added. All fields but `is_far` follow from dims, strides,
+/// the type of the elements and the fold alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
     pub(crate) block: Axes,
-    /// Whether a block is rows, each of which is reduced before it is added.
+    /// Whether a block is whole rows, each of which is reduced to one accumulator before it is
+    /// added.
     pub(crate) is_by_rows: bool,
-    /// How an axis is cut that is longer than the block.
+    /// The axis that is too long for the block, and the length of its part in the block.
     pub(crate) cut: Option<Cut>,
-    /// A kept axis around the cut one, along which some blocks are added in turn.
+    /// A kept axis outside of a cut reduced axis: the blocks at `part` neighbouring indices along
+    /// it are added in turn, in one unit.
     pub(crate) group: Option<Cut>,
-    /// The kept axes outside of the block.
+    /// The kept axes outside of the block, innermost first.
     pub(crate) kept: Axes,
     /// The reduced axes outside of the block, innermost first.
     pub(crate) reduced: Axes,
-    /// The number of blocks of results.
+    /// The number of units.
     pub(crate) units: usize,
-    /// The number of pieces into which the reduced axes of each unit are divided; each piece has
-    /// accumulators of its own, which are merged in order.
+    /// The number of pieces into which the reduced axes of each unit are divided. Each piece has
+    /// its own accumulators, and these are merged in order.
     pub(crate) pieces: usize,
-    /// The number of tasks that the units are divided into, if they have one piece.
+    /// The number of tasks that the units are divided into, if each has one piece.
     pub(crate) tasks: usize,
-    /// Whether the array is probably in main memory.
+    /// Whether the array is larger than three quarters of the last cache, and so probably in main
+    /// memory.
     pub(crate) is_far: bool,
 }
 
-/// The last axis of a block as a part of a longer one.
+/// An axis that is cut into parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// The whole axis.
     pub(crate) axis: Axis,
-    /// The indices of a part; the last part may have fewer.
+    /// The number of indices of a part; the last part may have fewer.
     pub(crate) part: usize,
 }
 
 impl Cut {
-    /// The number of indices that remain beside whole parts.
+    /// The number of indices that are left after the whole parts.
     pub(crate) fn rest(&self) -> usize {
         self.axis.len % self.part
     }
 }
 
 impl Plan {
-    /// Plans the reduction of an array by a fold.
+    /// Plans the reduction of an array with these axes by a fold.
     pub(crate) fn of<T: Element, F: Accumulate<T>>(axes: &Axes) -> Self {
         let least_row = match size_of::<F::First>() {
             _ if !F::IN_VECTORS => None,
@@ -98,8 +108,9 @@ impl Plan {
         Self::with_rows(axes, size_of::<T>(), least_row)
     }
 
-    /// Plans the reduction of an array; rows of at least `least_row` elements may be reduced before they
-    /// are added.
+    /// Plans the reduction of an array whose elements have `element_bytes` bytes. Contiguous rows
+    /// of at least `least_row` elements may be reduced before they are added; if it is `None`, no
+    /// rows are.
     fn with_rows(axes: &Axes, element_bytes: usize, least_row: Option<usize>) -> Self {
         let mut plan = Self {
             block: Axes::new(),
@@ -144,13 +155,14 @@ impl Plan {
             outer = rest;
             if fits {
                 plan.block.push(*axis);
-                // Axes that do not lie side by side fill no block together.
+                // Elements at a stride are not contiguous, so no other axis joins the block.
                 if axis.stride != isize::try_from(width).unwrap_or(0) {
                     break;
                 }
                 continue;
             }
-            // Parts of a kept axis are about equally long, those of a reduced one as long as fits.
+            // A kept axis is cut into parts of almost equal length, a reduced one into parts of the
+            // least length that fills the block with whole vectors.
             let part = match axis.role {
                 Role::Kept(_) => equal_part(axis.len, room),
                 Role::Reduced(_) => whole_vectors(width, room).min(axis.len),
@@ -164,11 +176,12 @@ impl Plan {
         plan
     }
 
-    /// Makes blocks of rows, if the axes begin with rows of at least `least` elements side by side that
-    /// are reduced, and others are reduced, too. Returns the other axes.
+    /// Makes the block of whole rows, if the axes begin with contiguous rows of at least `least`
+    /// elements that are reduced, a kept axis follows, and another reduced axis lies outside.
+    /// Returns the axes outside of the block.
     ///
-    /// Blocks of parts of such rows would be added over distances that no prefetcher follows, and that
-    /// are often those of one set of a cache.
+    /// Without this, parts of such rows would be added at distances that no prefetcher follows, and
+    /// that often map to one set of a cache.
     fn take_rows<'a>(&mut self, axes: &'a [Axis], least: usize) -> Option<&'a [Axis]> {
         let [row, rows, rest @ ..] = axes else { return None };
         let are_rows = row.stride == 1
@@ -187,30 +200,30 @@ impl Plan {
         Some(rest)
     }
 
-    /// Checks whether a unit is rows side by side, each reduced to one element.
+    /// Checks whether each unit is contiguous rows, each of which is reduced to one element.
     pub(crate) fn is_short_rows(&self) -> bool {
         let is_block =
             matches!(self.block.as_slice(), [row, rows] if !row.is_kept() && rows.is_kept());
         is_block && self.reduced.is_empty() && self.step() == 1
     }
 
-    /// The rows of a block, if it is rows.
+    /// The number of rows of a block of rows; 1 if the block has one axis.
     pub(crate) fn rows(&self) -> usize {
         self.block.get(1).map_or(1, |rows| rows.len)
     }
 
-    /// The accumulators that are needed beside those of a block.
+    /// The number of scratch accumulators that are needed besides those of a unit.
     pub(crate) fn spare(&self) -> usize {
         match self.block.as_slice() {
             [_, rows] if self.is_short_rows() => rows.len.saturating_mul(LEFT),
-            // The results of rows, too.
+            // One more for each row holds the row's result.
             [_, rows] if self.is_by_rows => rows.len.saturating_mul(LEFT + 1),
             _ => self.width().saturating_mul(self.members()),
         }
     }
 
-    /// Returns the length of rows whose elements lie side by side, if each unit is one such row, as
-    /// a whole or in pieces.
+    /// Returns the number of elements of a row, if each unit is one contiguous row, whole or in
+    /// pieces.
     pub(crate) fn row(&self) -> Option<usize> {
         let [axis] = self.block.as_slice() else { return None };
         let inner = self.cut.map_or(0, |_| 1);
@@ -219,43 +232,45 @@ impl Plan {
         (is_row && self.group.is_none() && whole.role == Role::Reduced(1)).then_some(whole.len)
     }
 
-    /// The accumulators of a unit.
+    /// The number of accumulators of a unit.
     pub(crate) fn accumulators(&self) -> usize {
         if self.is_by_rows { self.rows() } else { self.width().saturating_mul(self.members()) }
     }
 
-    /// The axes of the accumulators of a unit, innermost first.
+    /// The axes along which the accumulators of a unit vary, innermost first.
     pub(crate) fn left(&self) -> &[Axis] {
         &self.block[usize::from(self.is_by_rows)..]
     }
 
-    /// The blocks that are added in turn.
+    /// The number of blocks that are added in turn in a unit: those of a group, or one.
     pub(crate) fn members(&self) -> usize {
         self.group.map_or(1, |group| group.part)
     }
 
-    /// The kept axis that is cut, whose parts are the first one of the kept axes outside.
+    /// The kept axis that is cut, if there is one. Its parts are the first one of the axes `kept`.
     pub(crate) fn kept_cut(&self) -> Option<Cut> {
         self.group.or(self.cut.filter(|cut| cut.axis.is_kept()))
     }
 
-    /// The elements of a block.
+    /// The number of elements of a block.
     pub(crate) fn width(&self) -> usize {
         self.block.iter().map(|axis| axis.len).product()
     }
 
-    /// The distance of neighbours within a block.
+    /// The stride of neighbours within a block, in elements.
     pub(crate) fn step(&self) -> isize {
         self.block.first().map_or(1, |axis| axis.stride)
     }
 
-    /// The number of blocks that are added up for one unit, without rests.
+    /// The number of positions along the reduced axes outside of the block, without the rest of a
+    /// cut axis.
     pub(crate) fn positions(&self) -> usize {
         self.reduced.iter().map(|axis| axis.len).product()
     }
 
-    /// The number of steps for so many positions: a rest beside whole parts is a step, too. The results
-    /// of rows are added one by one, each as the sum of [`TOGETHER`] blocks.
+    /// The number of steps that accumulators count for this number of positions. The rest of a cut
+    /// reduced axis is one more step for each pass along that axis. The result of a row counts as
+    /// [`TOGETHER`] steps, since it is added alone.
     pub(crate) fn steps(&self, positions: usize) -> usize {
         if self.is_by_rows {
             return positions.saturating_mul(TOGETHER);
@@ -266,6 +281,7 @@ impl Plan {
         positions.saturating_add(rests)
     }
 
+    /// Sorts the axes outside of the block into kept and reduced ones, and chooses the group.
     fn outside(&mut self, mut outer: &[Axis]) {
         if let Some(cut) = self.cut.filter(|cut| !cut.axis.is_kept()) {
             self.reduced.push(cut.axis.part(cut.axis.len / cut.part, cut.part));
@@ -288,6 +304,7 @@ impl Plan {
         self.units = self.kept.iter().map(|axis| axis.len).product();
     }
 
+    /// Chooses the number of pieces and of tasks.
     fn divide(&mut self, element_bytes: usize) {
         let positions = self.positions();
         let blocks = positions.saturating_mul(self.members());
@@ -300,13 +317,13 @@ impl Plan {
             let most = (MOST_PIECES / units).min(positions).max(1);
             self.pieces = tasks.div_ceil(units).clamp(1, most);
         }
-        // A cache that is almost as large as an array holds other things, too.
+        // A cache that is hardly larger than the array holds other data, too.
         self.is_far = bytes > last_cache() / 4 * 3;
         self.tasks = tasks.clamp(1, MOST_TASKS).min(self.units.max(1));
     }
 
-    /// The distances in the result of the elements of a block that remain, in the order in which
-    /// they are folded: row major with the innermost axis last.
+    /// Returns the lengths of the kept axes among `axes` and their strides in the result, outermost
+    /// first: accumulators lie in row-major order.
     pub(crate) fn places(axes: &[Axis]) -> SmallVec<[(usize, usize); 6]> {
         let kept = axes.iter().rev().filter_map(|axis| match axis.role {
             Role::Kept(apart) => Some((axis.len, apart)),
@@ -316,12 +333,12 @@ impl Plan {
     }
 }
 
-/// The length of almost equal parts, each of at most `most` indices.
+/// The length of almost equal parts of at most `most` indices: `ceil(len / ceil(len / most))`.
 fn equal_part(len: usize, most: usize) -> usize {
     len.div_ceil(len.div_ceil(most))
 }
 
-/// The least number of runs of `width` elements, at least `least`, that fill whole vectors of 16 lanes.
+/// The least `n >= least` for which `n * width` elements fill whole vectors of 16 lanes.
 fn whole_vectors(width: usize, least: usize) -> usize {
     least.next_multiple_of(16 >> width.trailing_zeros().min(4))
 }

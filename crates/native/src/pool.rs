@@ -1,16 +1,17 @@
-//! Threads that tasks run on.
+//! The threads that run the tasks of reductions and programs, and the guard that runs each task
+//! once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::Error;
 
-/// Threads that tasks run on, in any order. Results do not depend on how many there are.
+/// Threads that run tasks in any order. Results do not depend on the number of threads.
 pub trait Pool: Sync {
     /// Runs `task` once for each number below `count`, and returns when all are done.
     fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync));
 }
 
-/// The calling thread alone.
+/// A pool of the calling thread alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 
@@ -20,7 +21,7 @@ impl Pool for Serial {
     }
 }
 
-/// This many threads, started for each reduction; the calling thread is one of them.
+/// A pool of this many threads: the calling thread, and others that are started for each run.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(pub usize);
 
@@ -45,11 +46,11 @@ impl Pool for Threads {
     }
 }
 
-/// Runs each task once, whatever the pool does: it may leave tasks out, repeat them, or name some
-/// that there are not, and kernels write results without looking.
+/// Runs each of `count` tasks exactly once, even if the pool leaves tasks out, repeats them, or
+/// names tasks that do not exist. Kernels write results without checks, and rely on this.
 ///
 /// # Errors
-/// If a task did not come to its end, because a pool caught its panic.
+/// If a task panicked and the pool caught the panic.
 pub(crate) fn run_once(
     pool: &dyn Pool,
     count: usize,
@@ -60,7 +61,8 @@ pub(crate) fn run_once(
     let once = |number: usize| {
         if begun.get(number).is_some_and(|begun| !begun.swap(true, Ordering::Relaxed)) {
             task(number);
-            // Whoever reads that a task ended sees the results that it wrote.
+            // `Release` pairs with `Acquire` below: whoever counts this task as ended sees its
+            // results.
             ended.fetch_add(1, Ordering::Release);
         }
     };
@@ -76,7 +78,7 @@ mod tests {
     use super::{Pool, run_once};
     use crate::error::Error;
 
-    /// A pool that catches panics.
+    /// A pool that catches the panics of tasks.
     struct Deaf;
 
     impl Pool for Deaf {

@@ -1,5 +1,5 @@
-//! Reductions of arrays, by type and fold. The loops are compiled here, once for each type and fold: a caller
-//! names both, and compiles none of them.
+//! The public reductions, by element type and fold. All loops are compiled here, once for each type
+//! and fold, so that the crates of callers compile none.
 
 use std::mem::MaybeUninit;
 
@@ -17,21 +17,22 @@ use crate::view::View;
 /// How a reduction combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// The sum of numbers, in their type; floats of 16 bits are added as `f32`, whole numbers wrap.
+    /// The sum of numbers, in their type. Floats of 16 bits are added as `f32`; integers wrap.
     Sum,
-    /// The product of numbers, as [`Fold::Sum`].
+    /// The product of numbers, in their type. Floats of 16 bits are multiplied as `f32`; integers
+    /// wrap.
     Product,
     /// The greatest number; NaN if there is one.
     Max,
     /// The least number; NaN if there is one.
     Min,
-    /// Whether all truth values are true.
+    /// Whether all values are true.
     And,
-    /// Whether any truth value is true.
+    /// Whether any value is true.
     Or,
 }
 
-/// The element that a place is asked for.
+/// The extremum whose place is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extremum {
     /// The greatest number, or NaN if there is one.
@@ -40,7 +41,7 @@ pub enum Extremum {
     Min,
 }
 
-/// An array, row major.
+/// An array in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<T> {
     /// The sizes of the dims.
@@ -49,12 +50,12 @@ pub struct Array<T> {
     pub data: Vec<T>,
 }
 
-/// Reduces an array along some of its axes; negative ones count from the last. Each element of the
-/// result is what `fold` makes of all elements that differ only in these axes.
+/// Reduces an array along some of its axes; negative axes count from the last. Each element of the
+/// result is the fold of all elements that differ only in their indices along these axes.
 ///
 /// # Errors
-/// If an axis is out of range or repeated, the elements have no such fold, an extremum of no elements is
-/// asked for, a size overflows, or the pool caught the panic of a task.
+/// If an axis is out of range or repeated, the elements have no such fold, an extremum of no
+/// elements is asked for, a size overflows, or the pool caught the panic of a task.
 pub fn reduce<T: Element>(
     view: &View<'_, T>,
     axes: &[i64],
@@ -67,11 +68,11 @@ pub fn reduce<T: Element>(
     Ok(Array { dims: reduced.dims, data })
 }
 
-/// Reduces an array as [`reduce`] does, and writes the results to `out`, row major.
+/// Reduces an array as [`reduce`] does, and writes the results to `out` in row-major order.
 ///
 /// # Errors
-/// As [`reduce`], and if `out` has another length than there are results. After an error, `out` may
-/// have some of the results.
+/// Fails as [`reduce`] does, and if the length of `out` is not the number of results. After an
+/// error, `out` may have some of the results.
 pub fn reduce_into<T: Element>(
     view: &View<'_, T>,
     axes: &[i64],
@@ -84,11 +85,11 @@ pub fn reduce_into<T: Element>(
     T::fold(&call, fold, as_room(&reduced, out)?)
 }
 
-/// Finds the place of an extremum, the first of several, along some axes. Places are counted row by row through
-/// these axes, in the order of the array's dims.
+/// Finds the place of an extremum along some axes, the first place of several. The place of an
+/// element is its row-major index along these axes, in the order of the array's dims.
 ///
 /// # Errors
-/// As [`reduce`]; also if more elements are reduced to one than `P` counts.
+/// Fails as [`reduce`] does, and if more elements are reduced to one than `P` can count.
 pub fn place<T: Number, P: Place>(
     view: &View<'_, T>,
     axes: &[i64],
@@ -102,11 +103,11 @@ pub fn place<T: Number, P: Place>(
     Ok(Array { dims: reduced.dims, data })
 }
 
-/// Finds places as [`place`] does, and writes them to `out`, row major.
+/// Finds places as [`place`] does, and writes them to `out` in row-major order.
 ///
 /// # Errors
-/// As [`place`], and if `out` has another length than there are results. After an error, `out` may
-/// have some of the results.
+/// Fails as [`place`] does, and if the length of `out` is not the number of results. After an
+/// error, `out` may have some of the results.
 pub fn place_into<T: Number, P: Place>(
     view: &View<'_, T>,
     axes: &[i64],
@@ -126,7 +127,7 @@ fn count_of(reduced: &Reduced) -> Result<usize, Error> {
     results.ok_or(Error::TooLarge)
 }
 
-/// Returns what `write` writes, which must be all results unless it is an error.
+/// Returns the results that `write` writes. Unless it returns an error, it must write all of them.
 fn collected<R>(
     reduced: &Reduced,
     write: impl FnOnce(&mut [MaybeUninit<R>]) -> Result<(), Error>,
@@ -134,37 +135,40 @@ fn collected<R>(
     let results = count_of(reduced)?;
     let mut data: Vec<R> = empty(results)?;
     write(&mut data.spare_capacity_mut()[..results])?;
-    // SAFETY: the results were written.
+    // SAFETY: `write` returned no error, so it wrote all `results` elements of the vector's
+    // capacity.
     unsafe { data.set_len(results) };
     Ok(data)
 }
 
-/// Results that are there as room for others, of which nothing but values is put there.
+/// Returns `out` as uninitialised results, if its length is their number. Only values are written
+/// there.
 fn as_room<'a, R>(reduced: &Reduced, out: &'a mut [R]) -> Result<&'a mut [MaybeUninit<R>], Error> {
     let results = count_of(reduced)?;
     if out.len() != results {
         return Err(Error::OutputOfOtherLength { given: out.len(), results });
     }
-    // SAFETY: both lie alike; reductions write values alone.
+    // SAFETY: the slice goes to `write_all` or `Counts::write`, which write nothing but initialised
+    // values.
     Ok(unsafe { crate::tasks::as_room(out) })
 }
 
-/// A reduction that is asked for.
+/// The operands of one reduction.
 pub struct Call<'a, T> {
     view: &'a View<'a, T>,
     reduced: &'a Reduced,
     pool: &'a dyn Pool,
 }
 
-/// The folds of a type of elements.
+/// The folds of an element type.
 pub trait Folds: Sized {
-    /// Writes all results to `out`, which has room for them.
+    /// Writes all results to `out`, whose length is their number.
     fn fold(call: &Call<'_, Self>, fold: Fold, out: &mut [MaybeUninit<Self>]) -> Result<(), Error>;
 }
 
-/// The places of extrema of a type of elements.
+/// The places of extrema of an element type.
 pub trait Places: Sized {
-    /// Writes all places to `out`, which has room for them, each as the bits of a `u32`.
+    /// Writes all places to `out`, whose length is their number, each as the bits of a `u32`.
     fn place(
         call: &Call<'_, Self>,
         of: Extremum,
@@ -211,7 +215,8 @@ macro_rules! folds {
 
 folds!(f16 bf16 f32 f64 i8 i16 i32 i64 u8);
 
-/// Sums and products that wrap have the same bits with a sign and without.
+/// Implements the folds of an unsigned type: wrapping sums and products have the bits of the signed
+/// type's.
 macro_rules! folds_by_signed {
     ($($type:ident $signed:ident)*) => { $(
         impl Folds for $type {
@@ -221,7 +226,8 @@ macro_rules! folds_by_signed {
                 out: &mut [MaybeUninit<Self>],
             ) -> Result<(), Error> {
                 match fold {
-                    // SAFETY: all bits are a number of both types, which lie alike.
+                    // SAFETY: both types are integers of one size, so they have one layout, and all
+                    // bits are a value of both.
                     Fold::Sum | Fold::Product => unsafe { call.fold_as::<$signed>(fold, out) },
                     Fold::Max | Fold::Min | Fold::And | Fold::Or => call.extremum(fold, out),
                 }
@@ -232,7 +238,7 @@ macro_rules! folds_by_signed {
 
 folds_by_signed!(u16 i16 u32 i32 u64 i64);
 
-/// All are true if the least byte is 1, any is if the greatest is.
+/// All values are true if the least byte is 1; any value is true if the greatest byte is 1.
 impl Folds for bool {
     fn fold(call: &Call<'_, Self>, fold: Fold, out: &mut [MaybeUninit<Self>]) -> Result<(), Error> {
         let (extremum, of_none) = match fold {
@@ -246,13 +252,14 @@ impl Folds for bool {
             out.fill(MaybeUninit::new(of_none));
             return Ok(());
         }
-        // SAFETY: truth values are bytes, 0 or 1, and an extremum is one of the elements.
+        // SAFETY: a `bool` is a byte, 0 or 1, and the extremum of one or more elements is one of
+        // them.
         unsafe { call.fold_as::<u8>(extremum, out) }
     }
 }
 
 impl<T: Number> Call<'_, T> {
-    /// Writes the greatest or least elements.
+    /// Writes the maxima or the minima.
     fn extremum(&self, fold: Fold, out: &mut [MaybeUninit<T>]) -> Result<(), Error> {
         match fold {
             Fold::Max => self.run(folds::Max, out),
@@ -271,42 +278,45 @@ impl<T: Element> Call<'_, T> {
         write_all(self.view, self.reduced, fold, out, self.pool)
     }
 
-    /// Folds elements as those of another type.
+    /// Folds the elements as elements of `U`.
     ///
     /// # Safety
-    /// Both types must lie alike, each element of `T` must be one of `U`, and each result one of `T`.
+    /// `T` and `U` must have the same size and alignment, each element of the view must be a valid
+    /// `U`, and each result of the fold must be a valid `T`.
     unsafe fn fold_as<U: Element>(
         &self,
         fold: Fold,
         out: &mut [MaybeUninit<T>],
     ) -> Result<(), Error> {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees that the layouts are the same and that each element is a
+        // valid `U`.
         let view = unsafe { self.view.elements_as::<U>() };
         let call = Call { view: &view, reduced: self.reduced, pool: self.pool };
-        // SAFETY: as above.
+        // SAFETY: the layouts are the same, and only results of the fold are written, which the
+        // caller guarantees to be valid `T`s.
         let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) };
         U::fold(&call, fold, out)
     }
 }
 
-/// A type that counts places: `i32` or `i64`.
+/// An integer type for places: `i32` or `i64`.
 pub trait Place: Counts {}
 
 impl Place for i32 {}
 impl Place for i64 {}
 
-/// Writes the bits of places to room for them.
+/// Writes places to a slice of their number, each as the bits of a `u32`.
 pub(crate) type Write<'a> = &'a dyn Fn(&mut [MaybeUninit<i32>]) -> Result<(), Error>;
 
-/// Places as they are written.
+/// A type that places are converted to.
 pub trait Counts: Sized {
-    /// Has `places` write the bits of places of at most `count` elements, and writes them to `out`.
+    /// Has `places` write the bits of places, each below `count`, and writes them to `out`.
     fn write(count: usize, places: Write<'_>, out: &mut [MaybeUninit<Self>]) -> Result<(), Error>;
 }
 
 impl Counts for i32 {
     fn write(count: usize, places: Write<'_>, out: &mut [MaybeUninit<Self>]) -> Result<(), Error> {
-        // Places are below the count, so that their bits are those of an `i32`.
+        // Places are below `count`, so they have the same bits as an `i32`.
         if i32::try_from(count).is_err() {
             return Err(Error::TooManyPlaces { count, most: MOST_32 });
         }
@@ -321,7 +331,8 @@ impl Counts for i64 {
     fn write(_: usize, places: Write<'_>, out: &mut [MaybeUninit<Self>]) -> Result<(), Error> {
         let mut short: Vec<i32> = empty(out.len())?;
         places(&mut short.spare_capacity_mut()[..out.len()])?;
-        // SAFETY: all places were written.
+        // SAFETY: `places` returned no error, so it wrote all `out.len()` elements of the vector's
+        // capacity.
         unsafe { short.set_len(out.len()) };
         for (to, place) in out.iter_mut().zip(short) {
             to.write(place.cast_unsigned().into());

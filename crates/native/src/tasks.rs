@@ -1,4 +1,5 @@
-//! The loops of `kernel.rs` as tasks, each compiled for the levels at which it is faster.
+//! The loops of `kernel.rs` as tasks, each compiled for the instruction-set levels at which it is
+//! faster. `run/` and `accumulators.rs` run them.
 
 use std::mem::MaybeUninit;
 
@@ -11,24 +12,25 @@ use crate::kernel::{
 use crate::level::{Compiled, Task};
 use crate::vectors;
 
-/// The parts of accumulators side by side.
+/// The first and the second parts of accumulators, in two slices of equal length.
 pub(crate) type Parts<'a, T, F> =
     (&'a mut [<F as Accumulate<T>>::First], &'a mut [<F as Accumulate<T>>::Second]);
 
-/// Room for accumulators.
+/// Uninitialised slices for the two parts of accumulators.
 pub(crate) type Rooms<'a, T, F> =
     vectors::Rooms<'a, <F as Accumulate<T>>::First, <F as Accumulate<T>>::Second>;
 
-/// Values as room for others.
+/// Returns a slice of values as a slice of `MaybeUninit`.
 ///
 /// # Safety
-/// Nothing but values may be written there.
+/// The caller must write only initialised values of `V` to the returned slice.
 pub(crate) unsafe fn as_room<V>(values: &mut [V]) -> &mut [MaybeUninit<V>] {
-    // SAFETY: both lie alike, and the caller promises that values stay values.
+    // SAFETY: `MaybeUninit<V>` has the layout of `V`, pointer and length are those of one slice
+    // that stays borrowed, and the caller guarantees that every element stays initialised.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
 }
 
-/// Calls [`add_rows`].
+/// Adds blocks to accumulators: see [`add_rows`].
 pub(crate) struct Add<'a, T: Element, F: Accumulate<T>> {
     fold: F,
     to: Parts<'a, T, F>,
@@ -36,33 +38,36 @@ pub(crate) struct Add<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
-    /// Whether this crate has loops in vectors for it.
+    /// Whether the SIMD loops over contiguous blocks cover this fold and type.
     pub(crate) const IN_VECTORS: bool = F::IN_VECTORS && !F::PLACES && size_of::<F::First>() >= 4;
 
-    /// A task that adds blocks.
+    /// Makes a task that adds the blocks `rows` to the accumulators `to`.
     ///
     /// # Safety
-    /// As [`add_rows`].
+    /// Until the task has run, `rows.start + n * rows.apart + i * rows.step`, counted in elements,
+    /// must be the address of a readable element that nobody writes, for each `n < rows.count` and
+    /// each index `i` of an accumulator in `to`.
     pub(crate) unsafe fn new(fold: F, to: Parts<'a, T, F>, rows: Rows<T>) -> Self {
         Self { fold, to, rows }
     }
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Add<'_, T, F> {
-    // A fold that has loops in vectors adds elements that lie side by side by those, unless its
-    // accumulators have two parts or 16 bits. Elements at a distance are added one by one.
+    // Where SIMD loops cover the fold, they add contiguous blocks, and this task adds only strided
+    // blocks, element by element, for which the base level suffices.
     const COMPILED: Compiled =
         if Self::IN_VECTORS { Compiled::ForBase } else { unless_rare::<T, F>(Compiled::ForAll) };
 
     #[inline(always)]
     fn run(self) {
         let (firsts, seconds) = self.to;
-        // SAFETY: the caller of `new` promised that all elements are readable.
+        // SAFETY: the caller of `new` guaranteed a readable element for each accumulator in each
+        // block.
         unsafe { add_rows(self.fold, firsts, seconds, self.rows) }
     }
 }
 
-/// Calls [`merge_all`].
+/// Merges accumulators with others: see [`merge_all`].
 pub(crate) struct Merge<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) to: Parts<'a, T, F>,
@@ -95,7 +100,7 @@ impl<T: Element, F: Accumulate<T>> Task for Empty<'_, T, F> {
     }
 }
 
-/// Calls [`fold_axis`].
+/// Reduces one axis of accumulators: see [`fold_axis`].
 pub(crate) struct FoldAxis<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) all: Parts<'a, T, F>,
@@ -112,7 +117,7 @@ impl<T: Element, F: Accumulate<T>> Task for FoldAxis<'_, T, F> {
     }
 }
 
-/// Calls [`step_rows`].
+/// Reduces very short rows: see [`step_rows`].
 pub(crate) struct StepRows<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
@@ -129,17 +134,17 @@ impl<T: Element, F: Accumulate<T>> Task for StepRows<'_, T, F> {
     }
 }
 
-/// The levels for loops over rows. A fold that has loops in vectors runs those at all other levels.
+/// The levels for loops over rows. A fold with SIMD loops uses those at every level above the base.
 const fn of_rows<T: Element, F: Accumulate<T>>() -> Compiled {
     if F::IN_VECTORS { Compiled::ForBase } else { unless_rare::<T, F>(Compiled::UpToAvx2) }
 }
 
-/// These levels, or the first one for a fold that is rare.
+/// Returns `levels`, but only the base level for a rare fold.
 const fn unless_rare<T: Element, F: Accumulate<T>>(levels: Compiled) -> Compiled {
     if F::IS_RARE { Compiled::ForBase } else { levels }
 }
 
-/// Calls [`reduce_rows`].
+/// Reduces rows of equal lengths: see [`reduce_rows`].
 pub(crate) struct ReduceRows<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
@@ -157,7 +162,8 @@ impl<T: Element, F: Accumulate<T>> Task for ReduceRows<'_, T, F> {
     }
 }
 
-/// Calls [`reduce_part`], or [`first_place`] if the fold tells places.
+/// Reduces a part of a row to one accumulator: see [`reduce_part`], or [`first_place`] for a fold
+/// that finds places.
 pub(crate) struct ReducePart<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) part: &'a [T],
@@ -177,7 +183,7 @@ impl<T: Element, F: Accumulate<T>> Task for ReducePart<'_, T, F> {
     }
 }
 
-/// Writes the results of accumulators.
+/// Writes the result of each accumulator.
 pub(crate) struct Finish<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) from: (&'a [F::First], &'a [F::Second]),

@@ -1,4 +1,5 @@
-//! Arrays in memory.
+//! Views of arrays in memory: the address of the first element, dims and strides. Reductions and
+//! programs read their operands through views.
 
 use std::marker::PhantomData;
 
@@ -6,24 +7,26 @@ use smallvec::SmallVec;
 
 use crate::error::Error;
 
-/// A view of an array: elements of a slice at regular distances, which may be negative or zero.
+/// A view of an array: elements of a slice at constant strides, which may be negative or zero.
 #[derive(Clone, Debug)]
 pub struct View<'a, T> {
-    /// The element at index 0; no element if a dim is 0. Those at all indices can be read.
+    /// The address of the element at index 0; it may dangle if a dim is 0. The elements at all
+    /// indices are readable.
     origin: *const T,
     data: PhantomData<&'a [T]>,
     dims: SmallVec<[usize; 6]>,
     strides: SmallVec<[isize; 6]>,
 }
 
-// SAFETY: a view is a shared borrow of its elements, as a slice is.
+// SAFETY: a view gives shared access to elements, as `&[T]` does, and `&[T]` is `Send` if
+// `T: Sync`.
 unsafe impl<T: Sync> Send for View<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a view gives shared access to elements, as `&[T]` does, and `&[T]` is `Sync` if
+// `T: Sync`.
 unsafe impl<T: Sync> Sync for View<'_, T> {}
 
 impl<'a, T> View<'a, T> {
-    /// The view whose element at index 0 is `data[offset]`; neighbours along dim `i` lie
-    /// `strides[i]` elements apart.
+    /// Returns the view whose element at index `i` is `data[offset + sum_k i[k] strides[k]]`.
     ///
     /// # Errors
     /// If an element would lie outside `data`, there is not one stride for each dim, or the number
@@ -56,10 +59,10 @@ impl<'a, T> View<'a, T> {
         if is_within { Ok(view) } else { Err(outside) }
     }
 
-    /// The view of data that lie row major, the last dim side by side.
+    /// Returns the view of row-major data: the last dim has stride 1.
     ///
     /// # Errors
-    /// If there are fewer data than elements, or the number of elements overflows.
+    /// If `data` has fewer elements than the dims, or the number of elements overflows.
     pub fn row_major(data: &'a [T], dims: &[usize]) -> Result<Self, Error> {
         let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, dims.len());
         let mut stride = 1usize;
@@ -75,22 +78,23 @@ impl<'a, T> View<'a, T> {
         &self.dims
     }
 
-    /// For each dim the distance of neighbours, in elements.
+    /// The stride of each dim, in elements.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// The view of the same data as elements of another type.
+    /// Returns the same view with elements of the type `U`.
     ///
     /// # Safety
-    /// Both types must lie alike, and each element must be one of `U`.
+    /// `T` and `U` must have the same size and alignment, and each element of the view must be a
+    /// valid `U`.
     pub(crate) unsafe fn elements_as<U>(&self) -> View<'a, U> {
         let (dims, strides) = (self.dims.clone(), self.strides.clone());
         View { origin: self.origin.cast(), data: PhantomData, dims, strides }
     }
 
-    /// The view of the same data in which dim `i` of this one is dim `along[i]`, and nothing changes
-    /// along the other dims.
+    /// Returns the view with dims `dims` in which dim `i` of this view is dim `along[i]`. All other
+    /// dims have stride 0.
     pub(crate) fn broadcast(&self, dims: &[usize], along: &[usize]) -> Result<Self, Error> {
         let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, dims.len());
         let fits = |(&of, &dim): (&usize, &usize)| dims.get(of) == Some(&dim);
@@ -101,11 +105,13 @@ impl<'a, T> View<'a, T> {
             strides[of] = stride;
         }
         countable(dims)?;
-        // Each index is one of this view, which its elements have along the other dims, too.
+        // The dims in `along` have the sizes of this view's dims, and a stride of 0 adds nothing,
+        // so each element is one of this view's.
         Ok(Self { dims: dims.into(), strides, ..*self })
     }
 
-    /// The view in which a dim is two: `parts`, and the indices within each.
+    /// Returns the view in which dim `dim` is split in two: the part, and the index within the
+    /// part.
     pub(crate) fn split(&self, dim: usize, parts: usize) -> Result<Self, Error> {
         let (mut dims, mut strides) = (self.dims.clone(), self.strides.clone());
         let (Some(len), Some(stride)) = (dims.get_mut(dim), self.strides.get(dim)) else {
@@ -119,29 +125,30 @@ impl<'a, T> View<'a, T> {
         let whole = stride.checked_mul((*len).cast_signed()).ok_or(Error::TooLarge)?;
         dims.insert(dim, parts);
         strides.insert(dim, whole);
-        // The indices are those of this view, told by two numbers.
+        // Part `p` and index `i` stand for index `p * len + i` of this view, so the elements are
+        // the same.
         Ok(Self { dims, strides, ..*self })
     }
 
-    /// The element at index 0; dangling if there is none.
+    /// The address of the element at index 0; it may dangle if there is no element.
     pub(crate) fn origin(&self) -> *const T {
         self.origin
     }
 }
 
-/// Checks that the number of elements is one of those that memory can hold.
+/// Checks that the number of elements fits in an `isize`, where dims of size 0 count as 1.
 fn countable(dims: &[usize]) -> Result<(), Error> {
     let elements = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim.max(1)));
     let fits = elements.is_some_and(|elements| isize::try_from(elements).is_ok());
     if fits { Ok(()) } else { Err(Error::TooLarge) }
 }
 
-/// A view of the same elements, whatever their strides are.
+/// Converts an `ndarray` view, whatever its strides are; dims and strides stay the same.
 #[cfg(feature = "ndarray")]
 impl<'a, T, D: ndarray::Dimension> From<ndarray::ArrayView<'a, T, D>> for View<'a, T> {
     fn from(view: ndarray::ArrayView<'a, T, D>) -> Self {
-        // The elements at all indices can be read for as long as the view is borrowed, and there
-        // are at most `isize::MAX`: `ndarray` promises both.
+        // `ndarray` guarantees that the elements at all indices are readable for as long as the
+        // view is borrowed, and that there are at most `isize::MAX` of them.
         Self {
             origin: view.as_ptr(),
             data: PhantomData,

@@ -1,4 +1,5 @@
-//! Adds up products of factors of tiles.
+//! Adds up products of two factors of a tile, by SIMD loops, or by tiles that are stored.
+//! `compute.rs` calls it.
 
 use super::chain::{self, Chain, Elements};
 use super::fold::{FoldShape, FoldTile, Spare, USED};
@@ -14,33 +15,33 @@ use crate::level::{Level, on_level};
 use crate::vectors::Form;
 use crate::vectors::{self, Ahead, Factors};
 
-/// The number of the operand that the first factor is multiplied by for its own sum.
+/// The index of the operand that multiplies the first factor for its own sum.
 const BESIDE: usize = 6;
 
-/// Where a sum goes.
+/// Where the sums of a tile go.
 pub(super) struct To<'a, R> {
-    /// The place of the first result, and the loops over all.
+    /// The index of the first result in the total, and the loops over all results.
     pub(super) at: isize,
     pub(super) loops: &'a Loops,
     pub(super) total: Total<'a, R>,
-    /// Where the sum of the first factor goes, in the same places.
+    /// Where the sums of the first factor go, at the same indices.
     pub(super) beside: Option<Total<'a, R>>,
 }
 
-/// Adds up products of factors of tiles: see [`Factors`].
+/// Adds up products of factors of a tile: see [`Factors`].
 pub(super) struct ProductsTile<'a, R> {
     pub(super) x: &'a [R],
     pub(super) y: &'a [R],
     pub(super) operands: [Operand<'a, R>; OPERANDS],
-    /// Bits for the operands that there are.
+    /// Bits for the operands that are there.
     pub(super) there: u8,
-    /// The elements of a row.
+    /// The number of elements of a row.
     pub(super) row: usize,
     pub(super) shape: &'a FoldShape,
     pub(super) to: To<'a, R>,
     pub(super) spare: &'a mut Spare<R>,
     pub(super) level: Level,
-    /// The memory that is fetched meanwhile.
+    /// The memory that is prefetched meanwhile.
     pub(super) ahead: [Ahead; 2],
 }
 
@@ -57,7 +58,7 @@ impl<R: Real> ProductsTile<'_, R> {
         }
     }
 
-    /// The factors in rows of `len` elements, if they have the same rows.
+    /// Returns the factors in rows of `len` elements, if all operands have what these rows read.
     fn factors(&self, len: usize) -> Option<Factors<R>> {
         let rows = self.x.len() / len;
         let fits = self.row == len || self.operands.iter().all(Operand::is_one);
@@ -78,29 +79,34 @@ impl<R: Real> ProductsTile<'_, R> {
         })
     }
 
-    /// Adds blocks element by element.
+    /// Adds rows, element by element, to sums that wait.
     fn add_blocks(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
         let To { at, total, beside, .. } = self.to;
         let (rows, at) = ((factors.rows, factors.len), at.cast_unsigned());
         let Total::Accumulators(to, pending) = total else { return };
         pending.add(rows, at, to, |sums| match beside {
             Some(Total::Accumulators(to, pending)) => pending.add(rows, at, to, |others| {
-                // SAFETY: the level, which was detected, has these loops; `factors` found the elements.
-                // Both have an accumulator for each of a row.
+                // SAFETY: the function is one of the level that this CPU has. `Self::factors`
+                // checked that `x`, `y` and the operands have all that `rows` rows read, and both
+                // slices have `len` sums.
                 unsafe { add(factors, sums, Some(others)) };
             }),
-            // SAFETY: as above.
+            // SAFETY: the function is one of the level that this CPU has. `Self::factors` checked
+            // that `x`, `y` and the operands have all that `rows` rows read, and `sums` has `len`
+            // sums.
             _ => unsafe { add(factors, sums, None) },
         });
     }
 
-    /// Reduces rows, each to one element.
+    /// Reduces contiguous rows, each to one sum.
     fn add_rows(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
         let To { at, loops, total, beside } = self.to;
         let kept = self.shape.kept;
         let [first, second, ..] = self.spare.rooms.each_mut();
         let (sums, others) = (first.first_mut(kept), second.first_mut(kept));
-        // SAFETY: the level, which was detected, has these loops; `factors` found a row for each sum.
+        // SAFETY: the function is one of the level that this CPU has. `Self::factors` checked that
+        // `x`, `y` and the operands have all that `rows` rows read, and both slices have a sum for
+        // each row.
         unsafe { add(factors, sums, beside.is_some().then_some(&mut *others)) };
         total.add(Reduction::Sum, (at, loops), sums, None, 0.0);
         if let Some(beside) = beside {
@@ -108,7 +114,7 @@ impl<R: Real> ProductsTile<'_, R> {
         }
     }
 
-    /// Stores the factors and their products.
+    /// Stores the factors and their products, and reduces these, where no SIMD loop fits the tile.
     fn add_stored(self) {
         let Self { x, y, operands, there, row, shape, to, spare, level, .. } = self;
         let To { at, loops, total, beside } = to;
@@ -117,7 +123,7 @@ impl<R: Real> ProductsTile<'_, R> {
         let [for_x, for_y, products] = rooms.each_mut().map(|room| room.first_mut(x.len()));
         let (mut x, mut y) = (x, y);
         for (factor, room, n) in [(&mut x, for_x, 0), (&mut y, for_y, 3)] {
-            // A factor without operands is there already.
+            // A factor without operands is a value that is there.
             if there >> n & 7 != 0 {
                 let own = [(0, operands[n]), (2, operands[n + 1]), (3, operands[n + 2])];
                 compute(level, (*factor, row), &own, room);
@@ -142,7 +148,7 @@ impl<R: Real> ProductsTile<'_, R> {
     }
 }
 
-/// Computes a chain with operands at some places of [`Form::Product`].
+/// Computes a chain that has operands at some places of [`Form::Product`].
 fn compute<R: Real>(
     level: Level,
     (x, row): (&[R], usize),

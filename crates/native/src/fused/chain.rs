@@ -1,5 +1,5 @@
-//! Chains of elementwise ops, such as the last part of a norm, as one loop: each op alone would load
-//! and store its tile.
+//! Chains of elementwise ops, such as the last part of a norm, as one loop: each op alone would
+//! load and store its tile. `plan.rs` makes chains, and `compute.rs` runs them.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,19 @@ use super::tile::Operand;
 use crate::level::Level;
 use crate::vectors::{self, Ahead, CHAINED, Form, Negated};
 
-/// A chain of ops.
+/// A chain of elementwise ops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Chain {
     pub(super) form: Form,
-    /// Which of its arguments each operand is; 0 if the chain lacks it.
+    /// For each operand of the form the index of its argument; 0 if the chain does not have the
+    /// operand.
     pub(super) operands: [u8; CHAINED],
     pub(super) negated: Negated,
 }
 
 impl Chain {
-    /// The chain with one more op at the end, whose operand is the argument `number`.
+    /// Returns the chain with one more op at the end, whose operand is argument `number`, if the
+    /// form has a place for it.
     fn with(mut self, op: Binary, number: usize) -> Option<Self> {
         let free = self.free();
         let place = match (self.form, op) {
@@ -40,26 +42,26 @@ impl Chain {
         Some(self)
     }
 
-    /// The chain with the exponential at the end.
+    /// Returns the chain with the exponential at the end, if there is such a form.
     fn exponential(self) -> Option<Self> {
         let can = self.form == Form::Product && self.free() <= 1;
         can.then_some(Self { form: Form::Exponential, ..self })
     }
 
-    /// The number of the operand behind the last one that the chain has.
+    /// Returns the place after the last operand that the chain has.
     fn free(self) -> usize {
         self.operands.iter().rposition(|&arg| arg != 0).map_or(0, |last| last + 1)
     }
 
-    /// The places of the operands that it has, each with the number of its argument.
+    /// The places of the operands that the chain has, each with the index of its argument.
     fn there(&self) -> impl Iterator<Item = (usize, usize)> {
         let numbers = self.operands.iter().enumerate();
         numbers.filter(|(_, number)| **number != 0).map(|(place, &number)| (place, number.into()))
     }
 }
 
-/// Operands that change no number: those that are subtracted, that multiply (or one divides), and that
-/// are added. A negative zero stays one only if a negative zero is added.
+/// Returns operands that leave each number as it is: 0 is subtracted, 1 multiplies or divides, and
+/// -0.0 is added, since a negative zero plus 0.0 would be 0.0.
 fn missing<R: Real>(form: Form) -> &'static [R; CHAINED] {
     if form == Form::Terms { R::NO_TERMS } else { R::NO_OPS }
 }
@@ -68,7 +70,7 @@ fn missing<R: Real>(form: Form) -> &'static [R; CHAINED] {
 pub(super) fn make(passes: &mut [Pass], values: usize) {
     let uses = uses_of(passes, values);
     for pass in passes {
-        // The steps that are left, and for each value the one that makes it.
+        // The steps that are left, and for each value the index of the step that makes it.
         let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
         let mut maker: BTreeMap<usize, usize> = BTreeMap::new();
         for mut step in pass.steps.drain(..) {
@@ -86,13 +88,14 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
         }
         pass.steps = left.into_iter().flatten().collect();
         for step in &mut pass.steps {
-            // `uses` counts the step that stores the value.
+            // The step that stores the value counts as a use.
             step.is_only_stored = step.stored.is_some() && uses.get(step.out) == Some(&1);
         }
     }
 }
 
-/// Returns a chain with one more op at the end, which alone uses the value of the step before.
+/// Returns the chain of `before` with the op of `step` at its end. Only `step` may use the value of
+/// `before`.
 fn lengthened(before: &Step, step: &Step) -> Option<Step> {
     if before.set != step.set || before.stored.is_some() || before.is_kept || step.is_kept {
         return None;
@@ -116,15 +119,15 @@ fn lengthened(before: &Step, step: &Step) -> Option<Step> {
     Some(Step { action: Action::Chain(chain), args, row, ..step.clone() })
 }
 
-/// Returns a step as a chain of its own, if that is faster: it has an op that vectors compute better, or
-/// may write past the caches.
+/// Returns a step as a chain of one op, if that is faster: SIMD loops compute the op better, or the
+/// value may be stored past the caches.
 fn alone(step: &Step) -> Option<Step> {
     let (chain, args) = chain_of(step).filter(|_| !step.is_kept)?;
     let gains = chain.form != Form::Product || step.stored.is_some();
     gains.then(|| Step { action: Action::Chain(chain), args, ..step.clone() })
 }
 
-/// A step as a chain: the chain and its arguments.
+/// Returns a step as a chain, with the arguments.
 fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
     let op = match step.action {
         Action::Chain(chain) => return Some((chain, step.args.clone())),
@@ -145,7 +148,7 @@ fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
     }
 }
 
-/// The operand of an op beside a value that has an element for each of the op.
+/// Returns the other operand of an op that has `value` as an operand, with an element for each.
 fn other(step: &Step, value: usize) -> Option<Arg> {
     let &[a, b] = step.args.as_slice() else { return None };
     let is_value = |arg: Arg| arg.value == value && arg.along == Along::All;
@@ -158,16 +161,16 @@ fn other(step: &Step, value: usize) -> Option<Arg> {
     }
 }
 
-/// The elements that a chain is computed of, and for.
+/// The elements that a chain begins with, and those that it writes.
 pub(super) struct Elements<'a, R> {
     pub(super) x: &'a [R],
-    /// The elements of a row.
+    /// The number of elements of a row.
     pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
 
-/// Computes a chain, whose operands are known by the numbers of its arguments. Vectors write its results
-/// past the caches if `is_past`, and fetch what lies ahead.
+/// Computes a chain; `operand` returns the operand that is the argument of an index. The SIMD loops
+/// store the results past the caches if `is_past`, and prefetch `ahead`.
 #[inline]
 pub(super) fn run<'a, R: Real>(
     level: Level,
@@ -202,20 +205,22 @@ pub(super) fn run<'a, R: Real>(
         ahead,
         out: out.as_mut_ptr(),
     };
-    // SAFETY: the level, which was detected, has this function. All elements are there, and nobody else
-    // has those of `out`.
+    // SAFETY: the function is one of the level that this CPU has, and each row fills a vector.
+    // `has_all` says that `x` has `rows * row` elements and each operand has all that these rows
+    // read; an operand that is missing has one element for all. `out` is borrowed mutably.
     unsafe { vectors(&chain) };
 }
 
-/// Checks whether rows fill most lines of a cache that they lie in.
+/// Checks whether rows fill most of the cache lines that they lie in, so that they can be stored
+/// past the caches.
 fn fills_lines<R>(out: &[R], row: usize) -> bool {
-    /// The bytes of rows that need not begin at lines.
+    /// Rows of at least this many bytes need not begin at cache lines.
     const LONG: usize = 1024;
     let bytes = row * size_of::<R>();
     bytes >= LONG || bytes.is_multiple_of(LINE) && out.as_ptr().align_offset(LINE) == 0
 }
 
-/// Computes all elements of a chain without vectors.
+/// Computes a chain element by element, without SIMD.
 #[cold]
 fn one_by_one<'a, R: Real>(
     chain: &Chain,
@@ -228,7 +233,6 @@ fn one_by_one<'a, R: Real>(
     }
     for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
         for (i, (x, out)) in x.iter().zip(out).enumerate() {
-            // An exponential has one operand.
             let operand = |n: usize| operands[n].at(number, i);
             let signed = |x: R, n: usize| if chain.negated[n] { -x } else { x };
             let apart = *x - operand(0);
@@ -284,8 +288,9 @@ mod tests {
         if form == Form::Exponential { Real::exp(x, f32::mul_add) } else { x }
     }
 
-    /// Checks chains of a form with those operands that `present` has bits for, which are one for each
-    /// element of a row, or of all, as `rows` has bits.
+    /// Checks chains of a form that have the operands for which `present` has bits. The operands
+    /// for which `rows` has bits have an element for each element of a row; others have one for
+    /// each row, or one for all.
     fn check(form: Form, negated: Negated, present: u16, rows: u16) {
         let lens: &[usize] = if cfg!(miri) { &[3, 32, 37] } else { &[3, 16, 37, 272] };
         let special = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
@@ -324,9 +329,9 @@ mod tests {
         }
     }
 
-    /// Chains with any of their operands, repeated or not, give the bits of one op after the other, past
-    /// the caches or not; also where rows begin between two lines of a cache. Miri knows no stores past
-    /// the caches.
+    /// Chains with any of their operands, repeated or not, give the bits of one op after the other,
+    /// stored past the caches or not, also where rows begin within a cache line. Miri knows no
+    /// stores past the caches.
     #[test]
     fn what_is_missing_changes_nothing() {
         let few = if cfg!(miri) { 401 } else { 1 };
@@ -339,11 +344,11 @@ mod tests {
         }
     }
 
-    /// Sums of two products give these bits, too.
+    /// Sums of two products give the bits of one op after the other, too.
     #[test]
     fn terms_that_are_missing_change_nothing() {
         let few = if cfg!(miri) { 401 } else { 1 };
-        // A sum has its second product.
+        // A sum always has its second product, which begins with operand 3.
         for present in (0..1u16 << CHAINED).step_by(few).map(|present| present | 1 << 3) {
             let has = |number: usize| present >> number & 1 == 1;
             let odd = |n: usize| present.count_ones() >> n & 1 == 1;
@@ -354,7 +359,7 @@ mod tests {
         }
     }
 
-    /// The exponential in vectors has the bits of that without.
+    /// The exponential of SIMD loops has the bits of the scalar one.
     #[test]
     fn exponentials_are_alike() {
         let count = if cfg!(miri) { 64 } else { 1 << 16 };

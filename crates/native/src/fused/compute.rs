@@ -1,4 +1,5 @@
-//! The work of a step on a tile.
+//! The work of a step on a tile: loads, elementwise ops, reductions and stores. `run.rs` calls it
+//! for each step and tile.
 
 use std::any::TypeId;
 
@@ -22,10 +23,12 @@ use super::walk::Place;
 use crate::level::on_level;
 use crate::vectors::Ahead;
 
-/// Tiles of at least so many elements of an operand are fetched ahead.
+/// Only tiles that have at least this many elements of an operand are prefetched.
 const LEAST_AHEAD: usize = 512;
 
 impl Run<'_> {
+    /// Runs a step on a tile. If `is_whole`, the tile's results are those of the slab. `reduced`
+    /// has the results of the passes before; if it is `None`, `memory` has them.
     pub(super) fn step<R: Real>(
         &self,
         step: &Step,
@@ -77,7 +80,8 @@ impl Run<'_> {
         }
     }
 
-    /// Adds up products of factors of a tile.
+    /// Adds the products of two factors of a tile to a reduction, and perhaps a factor to another
+    /// one.
     #[inline(never)]
     fn add_products<R: Real>(
         &self,
@@ -110,7 +114,8 @@ impl Run<'_> {
                 });
             }
         }
-        // They are in the order of their numbers.
+        // The totals are in the order of their reductions' numbers; that of the products must come
+        // first.
         if products.beside.is_some_and(|beside| beside < own) {
             totals.reverse();
         }
@@ -122,7 +127,7 @@ impl Run<'_> {
         ProductsTile { x, y, operands, there, row, shape: fold, to, spare, level, ahead }.run();
     }
 
-    /// Computes a value into its buffer, or into the output that it is.
+    /// Computes a value into its buffer, or straight into the output that it is.
     fn write<R: Real>(
         &self,
         step: &Step,
@@ -137,12 +142,13 @@ impl Run<'_> {
             (Some(output), Some(to)) => self.lies_in_output(output, to, place),
             _ => None,
         };
-        // A value that later steps read goes into the caches.
+        // A value that later steps read is stored in the caches.
         let is_chain = matches!(step.action, Action::Chain(_));
         let is_past = self.past.is_some() && step.is_only_stored && is_chain;
         if let Some(at) = output.filter(|_| self.past.is_none() || is_past) {
-            // SAFETY: these are the tile's elements of an output, which this task alone uses. They may
-            // have no value yet: steps write all elements of `out`, and read none before.
+            // SAFETY: these are the tile's `shape.len` contiguous elements of an output, which this
+            // task alone uses. They may be uninitialised: steps write all elements of `out`, and
+            // read none before.
             let out = unsafe { std::slice::from_raw_parts_mut(at.cast_mut(), shape.len) };
             self.compute(step, shape, (buffers, place, reduced), (out, is_past));
             buffers.elsewhere[step.out] = output;
@@ -154,8 +160,8 @@ impl Run<'_> {
         buffers.rooms[step.out] = room;
     }
 
-    /// Returns where a tile's elements of an operand lie, if they lie side by side in the type that
-    /// is computed in.
+    /// Returns the address of a tile's elements of an operand, if they are contiguous and of the
+    /// type that is computed in.
     fn lies_in_input<R: Real>(
         &self,
         input: usize,
@@ -166,7 +172,7 @@ impl Run<'_> {
         with_view!(operand, view => lies_at(view.origin(), reach, place))
     }
 
-    /// The elements of an operand that lie `by` elements behind those of a tile.
+    /// Returns the memory that lies `by` elements after a tile's contiguous elements of an operand.
     fn ahead(&self, input: usize, reach: &Reach, place: &Place, by: usize) -> Ahead {
         let Some(operand) = self.operands.get(input).filter(|_| reach.is_dense) else {
             return Ahead::NONE;
@@ -177,7 +183,8 @@ impl Run<'_> {
         Ahead { from, bytes }
     }
 
-    /// The same as [`lies_in_input`](Self::lies_in_input), for an output.
+    /// Returns the address of a tile's elements of an output, if they are contiguous and of the
+    /// type that is computed in.
     fn lies_in_output<R: Real>(
         &self,
         output: usize,
@@ -191,7 +198,8 @@ impl Run<'_> {
         }
     }
 
-    /// Computes a value of a tile, which goes past the caches if `is_past`.
+    /// Computes a value of a tile into `out`. A chain stores its value past the caches if
+    /// `is_past`.
     fn compute<R: Real>(
         &self,
         step: &Step,
@@ -245,19 +253,23 @@ impl Run<'_> {
         }
     }
 
+    /// Loads a tile's elements of an operand.
     fn load<R: Real>(&self, input: usize, from: &Reach, place: &Place, out: &mut [R]) {
         let (offset, loops) = (from.offset(place), &from.loops);
-        // The indices of a tile are indices of the view, whose elements all lie within its data.
+        // `Load` may read these elements: the tile's indices are indices of the view.
         with_view!(&self.operands[input], view => {
             let start = view.origin().wrapping_offset(offset);
             on_level(self.level, Load { start, loops, out });
         });
     }
 
+    /// Stores a tile's elements to an output.
     fn store<R: Real>(&self, output: usize, to: &Reach, a: &[R], place: &Place) {
         let (offset, loops) = (to.offset(place), &to.loops);
         let (level, past) = (self.level, self.past);
-        // SAFETY: the indices of a tile are indices of the output, which no other tile has.
+        // SAFETY: the tile's indices are indices of the output, whose elements the caller of `run`
+        // guaranteed, and no other tile has them. `past` is a function of the level that this CPU
+        // has, and the task drops a `Fence` at its end.
         unsafe {
             match self.outputs[output] {
                 Start::F32(start) => store(level, start.wrapping_offset(offset), loops, a, past),
@@ -270,8 +282,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the place of a tile's first element in an array, if its elements lie side by side there
-/// and are of the type `R`.
+/// Returns the address of a tile's first element in an array, if the tile's elements are contiguous
+/// there and of the type `R`.
 fn lies_at<E: 'static, R: 'static>(
     start: *const E,
     reach: &Reach,

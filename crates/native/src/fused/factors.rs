@@ -1,4 +1,5 @@
-//! Values that loops compute of others while they read them, so that no step stores them.
+//! Factors: values that loops compute while they read what the values are made of, so that no step
+//! stores them. `products.rs` and `terms.rs` look for them.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -8,17 +9,17 @@ use super::steps::{Action, Along, Arg, Pass, Step};
 /// The most ops of a factor.
 const OPS: usize = 3;
 
-/// A value as `((x - 0) * 1) * 2`, whose operands are fewer than one for each element; those that are
-/// missing change nothing.
+/// A value as `((x - 0) * 1) * 2`, where 0 to 2 are operands that have fewer elements than the
+/// value. An operand that is missing changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Factor {
     pub(super) x: usize,
     pub(super) operands: [Option<Arg>; OPS],
-    /// The axes of a row for which operands are repeated, or all of the value.
+    /// The axes of a row that the operands need; all axes of the value if they need none.
     pub(super) row: u64,
 }
 
-/// The steps that make values, by value.
+/// For each value the step that makes it.
 pub(super) struct Makers(Vec<Option<Step>>);
 
 impl Makers {
@@ -32,7 +33,8 @@ impl Makers {
         Self(makers)
     }
 
-    /// The op that makes a value along the axes `set`, if others may compute the value again.
+    /// Returns the op that makes a value along the axes `set`, its operands and the axes of its
+    /// rows, if a loop may compute the value itself.
     pub(super) fn op(&self, value: usize, set: u64) -> Option<(Binary, [Arg; 2], u64)> {
         let step = self.0.get(value)?.as_ref()?;
         let may_be_left_out = step.set == set && !step.is_kept && step.stored.is_none();
@@ -42,12 +44,12 @@ impl Makers {
         }
     }
 
-    /// A value along the axes `set` as a factor.
+    /// Returns a value along the axes `set` as a factor.
     pub(super) fn factor(&self, value: usize, set: u64) -> Factor {
         self.factor_of(value, set, OPS)
     }
 
-    /// A value as a factor of at most so many ops.
+    /// Returns a value as a factor of at most `most` ops.
     fn factor_of(&self, value: usize, set: u64, most: usize) -> Factor {
         let whole = Factor { x: value, operands: [None; OPS], row: set };
         let Some((op, [a, b], row)) = self.op(value, set).filter(|_| most > 0) else {
@@ -72,7 +74,7 @@ impl Makers {
         Factor { x: inner.x, operands, row }
     }
 
-    /// Checks whether two values are the same, perhaps in different passes.
+    /// Checks whether two values, perhaps of different passes, are computed in the same way.
     pub(super) fn are_same(&self, a: usize, b: usize) -> bool {
         if a == b {
             return true;
@@ -93,7 +95,8 @@ impl Makers {
                     && pairs().all(|(a, b)| a.along == b.along && self.are_same(a.value, b.value)))
     }
 
-    /// Returns what `longer` multiplies last, if it is `factor` otherwise: `Some(None)` if it is the same.
+    /// Returns the last operand that `longer` multiplies by, if it is `factor` apart from that, and
+    /// `Some(None)` if both are the same.
     pub(super) fn times(&self, longer: &Factor, factor: &Factor) -> Option<Option<Arg>> {
         if !self.are_same(longer.x, factor.x) {
             return None;
@@ -118,7 +121,8 @@ impl Makers {
     }
 }
 
-/// The axes of a row that suits the operands of two values along the axes `set`.
+/// Returns the axes of a row that suit the operands of two values along the axes `set`, if there
+/// are such.
 pub(super) fn joined(set: u64, row: u64, other: u64) -> Option<u64> {
     match (row == set, other == set) {
         (true, _) => Some(other),
@@ -127,16 +131,16 @@ pub(super) fn joined(set: u64, row: u64, other: u64) -> Option<u64> {
     }
 }
 
-/// The arguments of a step.
+/// The arguments of a step that is made.
 pub(super) struct Args(SmallVec<[Arg; 3]>);
 
 impl Args {
-    /// The first argument has an element for each of the value.
+    /// Begins with an argument that has an element for each element of the value.
     pub(super) fn new(first: usize) -> Self {
         Self(smallvec![Arg { value: first, along: Along::All }])
     }
 
-    /// Adds an argument, and returns its number; 0 for one that is missing.
+    /// Adds an argument unless it is there, and returns its index; 0 if it is missing.
     pub(super) fn number(&mut self, arg: Option<Arg>) -> Option<u8> {
         let Some(arg) = arg else { return Some(0) };
         let known = self.0.iter().skip(1).position(|&other| other == arg);
@@ -152,7 +156,7 @@ impl Args {
     }
 }
 
-/// Counts the arguments of a step as used, or no longer.
+/// Changes the number of uses of each argument of a step.
 pub(super) fn count_uses(uses: &mut [usize], step: &Step, change: impl Fn(usize) -> usize) {
     for arg in &step.args {
         if let Some(uses) = uses.get_mut(arg.value) {

@@ -1,4 +1,5 @@
-//! Reductions of tiles, and their accumulators.
+//! Reductions of tiles, each to one value for each kept index; `total.rs` adds these up.
+//! `compute.rs` and `add_products.rs` run them.
 
 use smallvec::SmallVec;
 
@@ -16,20 +17,21 @@ use crate::level::{Level, Task};
 use crate::tasks::as_room;
 use crate::vectors;
 
-/// The most blocks that are added one after the other; several such sums are added up.
+/// The most blocks that are added one after the other; the sums of more blocks are added up.
 pub(super) const MOST_ROWS: usize = 128;
-/// Blocks of fewer elements are not added up element by element, if rows can be reduced.
+/// Blocks of fewer elements are not added element by element, if contiguous rows can be reduced.
 const LEAST_BLOCK: usize = 16;
 
-/// Rooms of tiles that a reduction uses; what is behind them is for what is reduced.
+/// The number of rooms that a reduction of a tile uses; the rooms after them are for values that
+/// are reduced.
 pub(super) const USED: usize = 4;
 const ROOMS: usize = USED + 3;
 
-/// Room for the parts of a reduction of a tile.
+/// Scratch memory for the reduction of a tile.
 #[derive(Debug)]
 pub(super) struct Spare<R> {
     pub(super) rooms: [Room<R>; ROOMS],
-    /// Folds of one part keep nothing in their second one.
+    /// The second parts of accumulators, which are empty.
     nothing: Vec<()>,
     nothing_2: Vec<()>,
 }
@@ -45,24 +47,24 @@ impl<R: Real> Spare<R> {
 #[derive(Debug)]
 pub(super) struct FoldShape {
     extents: Extents,
-    /// The elements that are left, and of how many each is made.
+    /// The number of results, and of the elements of which each is made.
     pub(super) kept: usize,
     count: usize,
-    /// The elements within the outermost axes, if these are reduced.
+    /// The number of elements inside of the outermost axes if these are reduced, else of the tile.
     row: usize,
-    /// The loops that repeat what is left over such a row; none if it is one.
+    /// The loops that repeat the results over such a row; `None` if the row has as many elements.
     repeated: Option<Loops>,
 }
 
-/// The axes of a tile, outermost first, each with whether it is reduced; neighbours of one kind are
-/// one.
+/// The lengths of a tile's axes, outermost first, each with whether the axis is reduced.
+/// Neighbouring axes of one kind are merged.
 type Extents = SmallVec<[(usize, bool); 8]>;
 
 impl FoldShape {
-    /// The shape for a tile that has elements along `axes`, some of which are reduced.
+    /// The shape for a tile that varies along `axes`, some of which are `reduced`.
     pub(super) fn of(place: &Place, axes: u64, reduced: u64) -> Self {
         let mut extents = Extents::new();
-        // The axes of a row.
+        // The axes inside of the outermost reduced axes, which are a row.
         let mut within = axes;
         for (axis, &extent) in place.extent.iter().enumerate() {
             if axes >> axis & 1 == 0 || extent == 1 {
@@ -87,8 +89,8 @@ impl FoldShape {
         Self { extents, kept, count, row, repeated }
     }
 
-    /// The number of rows that are added element by element, and the elements of each, if the rows are
-    /// few.
+    /// Returns the number of rows and the elements of each, if a tile is few rows that are added
+    /// element by element to contiguous results.
     pub(super) fn few_rows(&self, to: &Loops) -> Option<(usize, usize)> {
         match *self.extents.as_slice() {
             [(rows, true), (len, false)]
@@ -100,7 +102,8 @@ impl FoldShape {
         }
     }
 
-    /// The elements of rows that are each reduced as a whole, if they are and have no parts.
+    /// Returns the number of elements of a row, if a tile is contiguous rows that are each reduced
+    /// to one result and have no parts.
     pub(super) fn whole_row(&self) -> Option<usize> {
         match *self.extents.as_slice() {
             [(len, true)] | [_, (len, true)] => Some(len).filter(|&len| len <= ROW_PART),
@@ -109,13 +112,13 @@ impl FoldShape {
     }
 }
 
-/// Reduces a tile, and adds it to others.
+/// Reduces a tile, and adds the results to a total.
 pub(super) struct FoldTile<'a, R> {
-    /// The tile.
+    /// The elements of the tile.
     pub(super) a: &'a [R],
     pub(super) shape: &'a FoldShape,
     pub(super) kind: Reduction,
-    /// Where the results are added: the place of the first one, and the loops over all.
+    /// The index of the first result in the total, and the loops over all results.
     pub(super) at: isize,
     pub(super) loops: &'a Loops,
     pub(super) to: Total<'a, R>,
@@ -137,7 +140,8 @@ impl<R: Real> Task for FoldTile<'_, R> {
 }
 
 impl<R: Real> FoldTile<'_, R> {
-    /// Adds up a tile. Where few rows are added element by element, those of several tiles are, too.
+    /// Sums a tile. If it is few rows that are added element by element, their sums wait, and those
+    /// of several tiles are added to the accumulators together.
     #[inline(always)]
     fn sum(mut self) {
         let (a, level, at) = (self.a, self.level, self.at);
@@ -156,6 +160,7 @@ impl<R: Real> FoldTile<'_, R> {
         }
     }
 
+    /// Reduces the tile by a fold of one part.
     #[inline(always)]
     fn fold(self, fold: impl Accumulate<R, First = R, Second = ()>) {
         let Self { a, shape, kind, at, loops, to, spare, level } = self;
@@ -165,6 +170,7 @@ impl<R: Real> FoldTile<'_, R> {
         to.add(kind, (at, loops), first, None, 0.0);
     }
 
+    /// Finds the mean and the squared deviations for each result.
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
@@ -187,7 +193,9 @@ impl<R: Real> FoldTile<'_, R> {
             && let Some(deviations) = vectors::deviations_of::<R>(level)
         {
             let squares = squares.first_mut(*kept);
-            // SAFETY: the level, which was detected, has these loops; the tile has `kept` rows.
+            // SAFETY: the function is one of the level that this CPU has. `whole_row` says that the
+            // tile is contiguous rows of `len` elements, and there are `kept` of them, as there are
+            // means and squares.
             unsafe { deviations(a, len, means, squares) };
             to.add(kind, (at, loops), means, Some(squares), count);
             return;
@@ -207,7 +215,7 @@ impl<R: Real> FoldTile<'_, R> {
     }
 }
 
-/// Writes `(a - mean)^2` for rows of `len` elements, each of which has its mean.
+/// Writes `(a - mean)^2` for rows of `len` elements, each of which has one mean.
 #[inline(always)]
 fn squared_deviations_of_rows<R: Real>(a: &[R], means: &[R], len: usize, to: &mut [R]) {
     for (row, &mean) in means.iter().enumerate() {
@@ -220,7 +228,7 @@ fn squared_deviations_of_rows<R: Real>(a: &[R], means: &[R], len: usize, to: &mu
     }
 }
 
-/// Writes `(a - mean)^2` for rows of as many elements as there are means.
+/// Writes `(a - mean)^2` for rows of as many elements as there are means: element `i` has mean `i`.
 #[inline(always)]
 fn squared_deviations_from_row<R: Real>(a: &[R], means: &[R], to: &mut [R]) {
     let len = means.len();
@@ -234,7 +242,7 @@ fn squared_deviations_from_row<R: Real>(a: &[R], means: &[R], to: &mut [R]) {
     }
 }
 
-/// Reduces a tile along some axes, into the first elements of `to`.
+/// Reduces a tile along its reduced axes, into the first elements of `to`.
 #[inline(always)]
 fn reduce_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
@@ -249,7 +257,7 @@ fn reduce_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     let mut left = extents;
     let (mut outer, mut inner) = (a.len(), 1);
     match extents {
-        // Long blocks are added up element by element first, whatever lies within them.
+        // Long blocks are added element by element first, whatever lies within them.
         [first, within @ ..] if is_block(first) => {
             outer /= first.0;
             left = within;
@@ -270,7 +278,7 @@ fn reduce_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
         }
         _ => to[..a.len()].copy_from_slice(a),
     }
-    // The results of the axes that are left, row major.
+    // Fold the axes that are left; the results lie in row-major order.
     for &(len, is_reduced) in left.iter().rev() {
         outer /= len;
         if is_reduced {
@@ -294,8 +302,8 @@ fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     if len <= ROW_PART
         && let Some(reduce) = vectors::rows_of::<R, F>(level)
     {
-        // SAFETY: the level, which was detected, has these loops, which write accumulators; there are so
-        // many rows.
+        // SAFETY: the function is one of the level that this CPU has. `a` has a row of `len`
+        // elements for each of `to`, and the function writes nothing but initialised accumulators.
         unsafe { reduce(a, len, (as_room(to.0), as_room(to.1)), false) };
     } else if len > LONG_ROW {
         for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
@@ -310,7 +318,7 @@ fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     }
 }
 
-/// Adds blocks up, each of which has an element for each of `to`.
+/// Folds blocks into `to`; each block has an element for each of `to`.
 #[inline(always)]
 fn reduce_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
@@ -334,7 +342,7 @@ fn reduce_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     }
 }
 
-/// Adds blocks, each of which has an element for each of `to`.
+/// Adds blocks to the accumulators `to`; each block has an element for each of them.
 #[inline(always)]
 pub(super) fn add_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     fold: F,
@@ -353,8 +361,8 @@ pub(super) fn add_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
         place_apart: 0,
         is_far: false,
     };
-    // SAFETY: there are so many blocks of an element for each of `to`; the level, which was detected,
-    // has these loops.
+    // SAFETY: `blocks` has `count` contiguous blocks of `len` elements, as many as `to` has, and
+    // the function is one of the level that this CPU has.
     unsafe {
         match vectors::blocks_of::<R, F>(level) {
             Some(add) => add(rows, to),

@@ -1,18 +1,21 @@
-//! Elementwise ops and reductions over one iteration space, fused: a whole norm is one program.
+//! Fused programs: elementwise ops and reductions over one iteration space, so that a whole norm is
+//! one program. `norms.rs` and the crates `tilewright` and `tilewright-python` build them.
 //!
-//! **How.** Values are sorted into passes by how many reductions lie before them. All passes go
-//! through a *slab* before the next slab is begun: the elements that reductions within the program
-//! need together, such as a row of a layer norm or a group of a group norm, so that memory is read
-//! once if a slab fits in a cache. A slab is walked in tiles of some thousand elements; each op
-//! goes over a tile before the next op does, by loops that are vectors. Several ops are one loop where
-//! their values need not be stored (`chain.rs`, `terms.rs`, `products.rs`). A slab that is one tile
-//! keeps its values from pass to pass. Reductions that only outputs need, such as the gradient of a
-//! bias, are added up over all slabs meanwhile. Where slabs are few and large, as in a batch norm,
-//! each pass is a reading of the slab in pieces.
+//! **How.** The space is divided into *slabs*. A slab has the elements that reductions within the
+//! program need together, such as a row of a layer norm or a group of a group norm. Values are
+//! sorted into *passes* by how many reductions precede them. All passes go over a slab before the
+//! next slab begins, so that memory is read once if a slab fits in a cache. A pass goes over a slab
+//! in *tiles* of some thousand elements. Each *step* of the pass, such as an op, goes over the
+//! whole tile in a vectorised loop before the next step does. Several ops are one loop where their
+//! values need not be stored (`chain.rs`, `terms.rs`, `products.rs`). If a slab is one tile, its
+//! values stay from pass to pass. *Sinks*, which are reductions that only outputs need, such as the
+//! gradient of a bias, are added up over all slabs meanwhile. If slabs are few and large, as in a
+//! batch norm, tasks share the tiles of each pass.
 //!
-//! **Numbers.** Values are `f32`, or `f64` if an operand is. Tiles are summed as by
-//! [`reduce`](crate::reduce), and tiles are added up in `f64`. The order follows from the program,
-//! the dims and the strides, so any number of threads gives the same bits.
+//! **Numbers.** Values are `f32`, or `f64` if an operand or an output is, or if the program asks
+//! for it. A tile is summed as by [`reduce`](crate::reduce()), and the sums of tiles are added up in
+//! `f64`. The order follows from the program, the dims and the strides, so any number of threads
+//! gives the same bits.
 
 mod add_products;
 mod chain;

@@ -1,4 +1,5 @@
-//! The arrays that a program writes.
+//! The memory of a program's outputs: `program.rs` allocates it, and `compute.rs` stores tiles to
+//! it, in the caches or past them.
 
 use std::any::TypeId;
 use std::mem::MaybeUninit;
@@ -15,10 +16,10 @@ use crate::level::{Level, on_level};
 use crate::pages::empty;
 use crate::vectors::Stream;
 
-/// Memory for `len` elements, none of which is there yet.
+/// Returns an empty vector of this type that has room for `len` elements.
 ///
 /// # Errors
-/// If there is no memory for so many.
+/// If that much memory cannot be allocated.
 pub(super) fn room(kind: Kind, len: usize) -> Result<Values, Error> {
     Ok(match kind {
         Kind::F32 => Values::F32(empty(len)?),
@@ -29,13 +30,14 @@ pub(super) fn room(kind: Kind, len: usize) -> Result<Values, Error> {
     })
 }
 
-/// Declares the elements of an output to be there.
+/// Sets the length of an output's vector to the number of its elements.
 ///
 /// # Safety
-/// All elements of its dims were written.
+/// The vector must have the capacity for all elements of the output's dims, and all of them must
+/// have been written.
 pub(super) unsafe fn complete(output: &mut Output) {
     let len = output.dims.iter().product();
-    // SAFETY: `room` made room for so many, and the caller promises that they were written.
+    // SAFETY: the caller guarantees a capacity of `len` elements, and that all were written.
     unsafe {
         match &mut output.values {
             Values::F32(data) => data.set_len(len),
@@ -47,7 +49,7 @@ pub(super) unsafe fn complete(output: &mut Output) {
     }
 }
 
-/// Where an output is written, from several threads.
+/// The address of an output's first element, through which several threads write.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     F32(*mut f32),
@@ -80,7 +82,7 @@ impl Start {
 }
 
 impl Start {
-    /// The place of the first byte.
+    /// The address of the first byte.
     pub(super) fn place(self) -> *mut u8 {
         match self {
             Self::F32(start) => start.cast(),
@@ -92,11 +94,14 @@ impl Start {
     }
 }
 
-/// Writes a tile's elements of an output from `start` on, in these loops, past the caches if there is
-/// a function for that.
+/// Writes a tile's elements `a` to an output: `loops` go over the elements there, from `start` on.
+/// With `past`, long contiguous runs are stored past the caches.
 ///
 /// # Safety
-/// All elements that the loops reach must be writable, by this task alone.
+/// The elements that `loops` reach from `start` must be aligned, writable, and used by nobody else
+/// during the call; they may be uninitialised. With `past`, the CPU must have the instructions of
+/// the function, and a [`Fence`](crate::vectors::Fence) must be dropped before other threads learn
+/// that the elements were written.
 pub(super) unsafe fn store<E: Stored, R: Real>(
     level: Level,
     start: *mut E,
@@ -105,7 +110,8 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
     past: Option<Stream>,
 ) {
     if let [only] = a {
-        // SAFETY: the caller promises it.
+        // SAFETY: for one value the loops reach one element, at `start`, which the caller
+        // guarantees to be writable.
         unsafe { start.write(E::written(*only)) };
         return;
     }
@@ -113,7 +119,8 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
         Some(stream) if loops.stride == 1 && loops.len * size_of::<E>() >= LEAST_STREAMED => {
             for (at, offset) in loops.runs() {
                 let (to, a) = (start.wrapping_offset(offset), &a[at..at + loops.len]);
-                // SAFETY: the caller promises these elements.
+                // SAFETY: these are contiguous elements that the loops reach, which the caller
+                // guarantees to be writable, as it guarantees the instructions and the fence.
                 unsafe { store_past(level, to, a, stream) };
             }
         }
@@ -121,26 +128,31 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
     }
 }
 
-/// Runs of at least so many bytes are written past the caches.
+/// Contiguous runs of at least this many bytes are stored past the caches.
 const LEAST_STREAMED: usize = 1024;
-/// The bytes that are converted at a time.
+/// The number of bytes that are converted at a time.
 const CONVERTED: usize = 2048;
 
-/// Room for elements that are converted.
+/// A buffer in which elements are converted before they are stored past the caches.
 #[repr(align(64))]
 struct Converted(MaybeUninit<[u8; CONVERTED]>);
 
-/// Writes elements side by side past the caches.
+/// Writes the elements `a` contiguously to `to`, past the caches.
 ///
 /// # Safety
-/// As for [`store`].
+/// `a.len()` elements at `to` must be aligned, writable, and used by nobody else during the call;
+/// they may be uninitialised. The CPU must have the instructions of `stream`, and a
+/// [`Fence`](crate::vectors::Fence) must be dropped before other threads learn that the elements
+/// were written.
 unsafe fn store_past<E: Stored, R: Real>(level: Level, to: *mut E, a: &[R], stream: Stream) {
     let (head, rest) = a.split_at(to.align_offset(LINE).min(a.len()));
     let lines = rest.len() * size_of::<E>() / LINE;
     let (whole, tail) = rest.split_at(lines * LINE / size_of::<E>());
     let mut to = to;
-    // SAFETY: the caller promises room for all elements. That of `whole` begins where a line does;
-    // nobody else has the room that elements are converted in, and it has all that are read of it.
+    // SAFETY: the caller guarantees `a.len()` writable elements at `to`, which are `head`, `whole`
+    // and `tail`. `whole` is `lines` cache lines and begins where a line does. The buffer begins at
+    // a line, only this call has it, a part is at most `CONVERTED` bytes, and `write` fills the
+    // lines of the part before `stream` reads them.
     unsafe {
         let write = |part: &[R], to: *mut E| {
             let loops = Loops::side_by_side(part.len());

@@ -1,4 +1,5 @@
-//! How a program is divided: slabs, tiles, passes and steps.
+//! Divides a program into slabs, tiles, passes and steps, and assigns buffers to values. `run.rs`
+//! runs the plan.
 
 use std::collections::BTreeMap;
 
@@ -10,57 +11,60 @@ use super::space::{Space, operands_of};
 use super::steps::{Action, Maker, Pass, Root, Step, uses_of};
 use super::{chain, products, terms};
 
-/// The elements of a tile: buffers of so many `f32` stay in the first cache.
+/// The number of elements of a tile: buffers of this many `f32` stay in the first cache.
 const TILE: usize = 2048;
-/// A slab of at most so many elements is one tile, whose values are computed once; several small ones
-/// are one tile together.
+/// A slab of at most this many elements is one tile, whose values are computed once. Several small
+/// slabs are one tile together.
 const MOST_WHOLE: usize = 8192;
-/// Axes are fixed outside of a slab only if at least so many elements then lie side by side.
+/// An axis that lies inside of others is fixed in a slab only if at least this many elements inside
+/// of it are contiguous.
 const LEAST_RUN: usize = 64;
-/// This many slabs keep threads busy.
+/// This many slabs are enough to keep all threads busy.
 const MANY: usize = 64;
 
-/// Where the results of a reduction lie.
+/// Where the results of a reduction lie: those of one slab, or those of all slabs if it is a sink.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) reduction: Reduction,
-    /// For each axis the distance of neighbours; 0 where results do not vary.
+    /// For each axis the stride in the results; 0 where results do not vary.
     pub(super) strides: SmallVec<[usize; 8]>,
+    /// The number of results.
     pub(super) len: usize,
-    /// Whether it goes on over all slabs.
+    /// Whether the reduction is a sink, which goes on over all slabs.
     pub(super) is_sink: bool,
 }
 
-/// How a program runs.
+/// How a program is divided.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) space: Space,
-    /// The axes of which each slab has one index.
+    /// The set of axes outside of slabs: a slab has one index of each, but several of a group's
+    /// axis.
     pub(super) outer: u64,
-    /// An outer axis of which a slab has several indices, and how many.
+    /// The axis outside of slabs of which a slab has several indices, and their number.
     pub(super) group: Option<(usize, usize)>,
-    /// The axes of a tile.
+    /// The set of axes of a tile.
     pub(super) tile: u64,
-    /// An axis of a tile that is longer, and the indices that a tile has of it.
+    /// The axis of a tile that is longer than the tile, and the number of its indices in a tile.
     pub(super) cut: Option<(usize, usize)>,
     /// The most elements of a tile.
     pub(super) capacity: usize,
     pub(super) passes: Vec<Pass>,
-    /// The number of buffers.
+    /// The number of buffers that the values of a tile need.
     pub(super) buffers: usize,
-    /// By number of the reduction; none if nothing needs it.
+    /// For each reduction, by number, where its results lie; `None` if no output needs it.
     pub(super) layouts: Vec<Option<Layout>>,
-    /// The outputs that need reductions over all slabs.
+    /// The outputs that need sinks, so that they are computed after all slabs.
     pub(super) later: Vec<usize>,
 }
 
 /// The facts that follow from the nodes alone.
 struct Facts {
-    /// For each node the reductions, by number, that it needs.
+    /// For each node the set of reductions, by number, that it needs.
     needs: Vec<u64>,
-    /// The reductions that only outputs need which vary along no reduced axis.
+    /// The set of reductions that are added up over all slabs: see [`sinks`].
     sinks: u64,
-    /// For each node the reductions within a slab that lie one after the other before it.
+    /// For each node the number of reductions within a slab that precede it, one after the other.
     level: Vec<usize>,
 }
 
@@ -92,25 +96,27 @@ impl Plan {
         plan
     }
 
-    /// The axes of a slab, without that of a group.
+    /// The set of axes of a slab, without the axis of a group.
     pub(super) fn inner(&self) -> u64 {
         self.space.all() & !self.outer
     }
 
+    /// The number of elements of a slab, for one index of a group.
     pub(super) fn slab(&self) -> usize {
         self.space.size(self.inner())
     }
 
-    /// The indices of an outer axis that a slab has.
+    /// The number of indices that a slab has of an axis outside.
     pub(super) fn part(&self, axis: usize) -> usize {
         self.group.filter(|group| group.0 == axis).map_or(1, |group| group.1)
     }
 
-    /// Whether a slab is one tile.
+    /// Checks whether each slab is one tile.
     pub(super) fn is_whole(&self) -> bool {
         self.inner() & !self.tile == 0 && self.cut.is_none()
     }
 
+    /// Chooses the axes of a tile, the group and the cut.
     fn choose_tile(&mut self) {
         let (inner, slab) = (self.inner(), self.slab());
         let axes = self.space.axes.iter().enumerate().rev();
@@ -138,6 +144,7 @@ impl Plan {
         }
     }
 
+    /// Returns where the results of a reduction lie, if an output needs it.
     fn layout(&self, program: &Program, number: usize, is_sink: bool) -> Option<Layout> {
         let node = *self.space.reductions.get(number)?;
         let Some(&Node::Reduce(reduction, ..)) = program.nodes.get(node) else { return None };
@@ -157,6 +164,7 @@ impl Plan {
         Some(Layout { reduction, strides, len, is_sink })
     }
 
+    /// Makes the passes, lets their steps take in others, and assigns buffers.
     fn make_passes(&mut self, program: &Program, facts: &Facts) {
         let now = |node: usize, level: usize| !facts.waits(node) && facts.level[node] == level;
         let last = facts.level.iter().max().copied().unwrap_or(0);
@@ -179,7 +187,9 @@ impl Plan {
             }
             for (output, wanted) in program.outputs.iter().enumerate() {
                 let of = wanted.of.0;
-                // Sums that only small outputs need can wait for those that read the same elements.
+                // Small outputs are stored in the last pass, so that a sum that only they need can
+                // be computed together with a later sum that reads the same elements
+                // (`products.rs`).
                 let is_now = if self.is_small(of) { level == last } else { now(of, level) };
                 if is_now && !facts.waits(of) {
                     roots.push(Root::Output(output, of));
@@ -203,15 +213,15 @@ impl Plan {
         self.share_buffers(made);
     }
 
-    /// Checks whether a node has few elements beside the values that are reduced.
+    /// Checks whether a node has few elements in comparison with the whole space.
     fn is_small(&self, node: usize) -> bool {
         const TIMES: usize = 16;
         let elements = self.space.size(self.space.varies[node]);
         elements.saturating_mul(TIMES) <= self.space.size(self.space.all())
     }
 
-    /// Finds the steps whose values are the same in all tiles of a pass over a slab. If slabs are
-    /// tiles, those of all slabs count.
+    /// Finds the steps whose values are the same in all tiles of a pass over a slab. If each slab
+    /// is one tile, the values must be the same in all slabs.
     fn mark_kept(&mut self, made: usize) {
         let cut = self.cut.map_or(0, |(axis, _)| 1 << axis);
         let inner = self.inner() & (!self.tile | cut);
@@ -243,7 +253,8 @@ impl Plan {
         }
     }
 
-    /// Finds the steps that fetch: one of a pass, or of all passes over a slab that is one tile.
+    /// Finds the steps that prefetch: one of each pass, or one of all passes if each slab is one
+    /// tile.
     fn mark_fetches(&mut self) {
         let (tile, is_whole) = (self.tile, self.is_whole());
         for pass in self.passes.iter_mut().rev() {
@@ -260,7 +271,7 @@ impl Plan {
         }
     }
 
-    /// Lets values whose times do not meet lie in one buffer.
+    /// Assigns buffers, so that values that are not needed at the same time share one.
     fn share_buffers(&mut self, made: usize) {
         let mut last = vec![0; made];
         let steps = self.passes.iter().flat_map(|pass| &pass.steps);
@@ -274,7 +285,7 @@ impl Plan {
         let mut free: Vec<usize> = Vec::new();
         let mut now = 0;
         let is_whole = self.is_whole();
-        // Buffers of values that are kept from tile to tile are theirs alone.
+        // A value that is kept from tile to tile shares its buffer with no other.
         let mut kept: Vec<usize> = Vec::new();
         for pass in &mut self.passes {
             for step in &mut pass.steps {
@@ -303,12 +314,13 @@ impl Plan {
 }
 
 impl Facts {
-    /// Checks whether a node needs a reduction over all slabs.
+    /// Checks whether a node needs a sink.
     fn waits(&self, node: usize) -> bool {
         self.needs[node] & self.sinks != 0
     }
 }
 
+/// Returns for each node the set of reductions that it needs; a reduction needs itself.
 fn needs(program: &Program, space: &Space) -> Vec<u64> {
     let mut needs: Vec<u64> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {
@@ -318,11 +330,12 @@ fn needs(program: &Program, space: &Space) -> Vec<u64> {
     needs
 }
 
-/// The reductions that are computed over all slabs: no other reduction needs them, no needed value
-/// that is made of them varies along an axis that they reduce, and none is made of others as well.
+/// Returns the reductions that can be sinks, which are added up over all slabs. No other reduction
+/// needs a sink, no needed value that is made of a sink varies along an axis that the sink reduces,
+/// and no needed value is made of a sink and of another reduction.
 fn sinks(program: &Program, space: &Space, needs: &[u64]) -> u64 {
     let mut sinks = space.used();
-    // For each node the reductions that it is made of, without those behind them.
+    // For each node the reductions that it is made of, without those that these are made of.
     let mut made_of: Vec<u64> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {
         let own = match node {
@@ -353,8 +366,8 @@ fn sinks(program: &Program, space: &Space, needs: &[u64]) -> u64 {
     }
 }
 
-/// The axes that are fixed in a slab. Sinks that do not go along these become reductions within
-/// slabs.
+/// Returns the axes that are fixed in a slab. If the axes that no reduction reduces make enough
+/// slabs, or sinks would not add any, there are no sinks: all reductions are within slabs.
 fn outer(space: &Space, sinks: &mut u64) -> u64 {
     let kept = |set: u64| {
         let numbers = (0..space.reductions.len()).filter(|number| set >> number & 1 == 1);
@@ -368,7 +381,9 @@ fn outer(space: &Space, sinks: &mut u64) -> u64 {
     by_inner
 }
 
-/// Leaves axes out of a set whose indices lie between those of others, in short runs.
+/// Removes from a set the axes inside of which fewer than [`LEAST_RUN`] elements are contiguous.
+/// The outermost axes of the set stay; if all axes are in the set, only the innermost one is
+/// removed.
 fn side_by_side(space: &Space, mut set: u64) -> u64 {
     let rank = space.axes.len();
     let Some(first) = (0..rank).find(|axis| set >> axis & 1 == 0) else {
@@ -385,6 +400,8 @@ fn side_by_side(space: &Space, mut set: u64) -> u64 {
     set
 }
 
+/// Returns for each node the number of reductions within a slab that precede it, one after the
+/// other.
 fn levels(program: &Program, facts: &Facts) -> Vec<usize> {
     let mut levels: Vec<usize> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {

@@ -1,5 +1,6 @@
-//! Sums of products: the vectors that add products compute them, too, and what they are made of, so
-//! that no tile of them is stored. The sum of one of the factors is computed beside.
+//! Sums of products of two factors, as one step: the SIMD loops that add up products compute the
+//! factors, too, so that no tile of them is stored. The sum of one factor may be computed in the
+//! same loop. `plan.rs` makes these steps, and `add_products.rs` runs them.
 
 use super::factors::{Args, Factor, Makers, count_uses, joined};
 use super::plan::Plan;
@@ -9,26 +10,26 @@ use super::steps::{Action, Along, Arg, Pass, Step};
 use super::tile::Operand;
 use crate::vectors::FACTORED;
 
-/// The operands of the sums: three of each factor, and what the first one is multiplied by for its own
-/// sum.
+/// The number of operands: three of each factor, and the one that multiplies the first factor for
+/// its own sum.
 pub(super) const OPERANDS: usize = FACTORED;
 
-/// Adds up `x y`, where `x` and `y` are factors, and perhaps `x r`.
+/// Adds up `x y`, where `x` and `y` are factors, and perhaps `x r`, where `r` is an operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Products {
     pub(super) reduction: usize,
-    /// The reduction that adds up `x r`.
+    /// The reduction that adds up `x r`, if there is one.
     pub(super) beside: Option<usize>,
-    /// See [`Action::Accumulate`].
+    /// The tile must be the first one along these axes: see [`Action::Accumulate`].
     pub(super) first: u64,
-    /// The argument that the second factor is made of; the first factor is made of argument 0.
+    /// The argument that the second factor begins with; the first factor begins with argument 0.
     pub(super) second: u8,
-    /// Which of the arguments each operand is; 0 if it is missing.
+    /// For each operand the index of its argument; 0 if the operand is missing.
     pub(super) operands: [u8; OPERANDS],
 }
 
 impl Products {
-    /// The operands, and bits for those that there are.
+    /// Returns the operands, and bits for those that are there; the others are those of `missing`.
     pub(super) fn operands<'a, R: Real>(
         self,
         arg: impl Fn(usize) -> Operand<'a, R>,
@@ -46,16 +47,17 @@ impl Products {
     }
 }
 
-/// Operands that change no number: see [`Factors`](crate::vectors::Factors).
+/// Returns operands that leave each number as it is: see [`Factors`](crate::vectors::Factors).
 pub(super) fn missing<R: Real>() -> [R; OPERANDS] {
     let (zero, one) = (R::ZERO, R::ONE);
     [zero, one, one, zero, one, one, one]
 }
 
-/// The steps of passes; those that others took the place of are none.
+/// The steps of each pass; `None` where another step replaced one.
 type Steps = [Vec<Option<Step>>];
 
-/// Lets sums of the steps of a plan's passes compute what they add up. `uses` are those of values.
+/// Replaces each sum of products in a plan's passes by a step that computes the products. `uses`
+/// counts the uses of each value.
 pub(super) fn make(plan: &mut Plan, makers: &Makers, uses: &mut [usize]) {
     let all = plan.passes.iter_mut().map(|pass| pass.steps.drain(..).map(Some).collect());
     let mut all: Vec<Vec<Option<Step>>> = all.collect();
@@ -82,7 +84,7 @@ pub(super) fn make(plan: &mut Plan, makers: &Makers, uses: &mut [usize]) {
     }
 }
 
-/// Returns the factors that a step adds up the products of, if it does.
+/// Returns the two factors whose products a step adds up, if it does so.
 fn factors_of(plan: &Plan, makers: &Makers, uses: &[usize], step: &Step) -> Option<[Factor; 2]> {
     let value = added_up(plan, step)?.1;
     let (op, [a, b], _) = makers.op(value, step.set).filter(|_| uses.get(value) == Some(&1))?;
@@ -91,7 +93,7 @@ fn factors_of(plan: &Plan, makers: &Makers, uses: &[usize], step: &Step) -> Opti
     is_product.then(|| [a, b].map(|arg| makers.factor(arg.value, step.set)))
 }
 
-/// The reduction of a step that adds up a value, and the value.
+/// Returns the reduction and the value, if a step adds up a value.
 fn added_up(plan: &Plan, step: &Step) -> Option<(usize, usize)> {
     let Action::Accumulate { reduction, .. } = step.action else { return None };
     let layout = plan.layouts.get(reduction).and_then(Option::as_ref)?;
@@ -99,20 +101,20 @@ fn added_up(plan: &Plan, step: &Step) -> Option<(usize, usize)> {
     is_sum.then_some((reduction, step.args.first()?.value))
 }
 
-/// A sum of one of two factors.
+/// A sum of one of two factors, which is computed in the same loop as the sum of their products.
 struct Beside {
     reduction: usize,
-    /// The pass and the place of the step that adds it up.
+    /// The pass of the step that adds it up, and the index of the step.
     place: (usize, usize),
-    /// The number of the factor, and by what it is multiplied.
+    /// The index of the factor, and the operand that multiplies it.
     factor: usize,
     times: Option<Arg>,
-    /// The axes of a row of it.
+    /// The axes of a row that the operands of the sum need.
     row: u64,
 }
 
-/// Finds a step that adds up one of the factors, of a pass no later than `pass`, if nothing needs its
-/// result sooner.
+/// Finds a step that adds up one of the factors, in pass `pass` or before it, if no step up to that
+/// pass reads its result.
 fn beside(
     plan: &Plan,
     makers: &Makers,
@@ -142,14 +144,15 @@ fn beside(
         let sum = makers.factor(value, step.set);
         (0..2).find_map(|factor| {
             let times = makers.times(&sum, &factors[factor])?;
-            // Values of another pass may be gone.
+            // The values of another pass are gone, unless each slab is one tile.
             let is_there = times.is_none() || place.0 == pass || plan.is_whole();
             is_there.then_some(Beside { reduction, place, factor, times, row: sum.row })
         })
     })
 }
 
-/// The step that adds up the products of two factors, and a sum beside.
+/// Returns the step that adds up the products of two factors, and the sum of one factor if there is
+/// one.
 fn products(step: &Step, factors: &[Factor; 2], beside: Option<&Beside>) -> Option<Step> {
     let Action::Accumulate { reduction, first } = step.action else { return None };
     let (x, y) = match beside {
@@ -171,7 +174,7 @@ fn products(step: &Step, factors: &[Factor; 2], beside: Option<&Beside>) -> Opti
     Some(Step { action, args: args.into_all(), row, ..step.clone() })
 }
 
-/// Lets the reduction end in another pass.
+/// Moves the end of a reduction from one pass to another.
 fn move_end(passes: &mut [Pass], (from, to): (usize, usize), reduction: usize) {
     let ends = &mut passes[from].ends;
     if let Some(at) = ends.iter().position(|&end| end == reduction) {

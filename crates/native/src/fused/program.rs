@@ -1,4 +1,5 @@
-//! Programs: elementwise ops and reductions over one iteration space.
+//! Programs as callers build them: operands, elementwise ops, reductions and outputs over one
+//! iteration space. `plan.rs` divides a program into passes, and `run.rs` runs it.
 
 use half::{bf16, f16};
 
@@ -8,7 +9,7 @@ use crate::error::Error;
 use crate::pool::Pool;
 use crate::view::View;
 
-/// The type of an array's elements in a program.
+/// The element type of an operand or an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `f32`.
@@ -19,12 +20,12 @@ pub enum Kind {
     Bf16,
     /// `f16`.
     F16,
-    /// Truth values, which programs compute with as 1 and 0.
+    /// Truth values; programs compute with 1 and 0.
     Bool,
 }
 
 impl Kind {
-    /// The bytes of an element.
+    /// The number of bytes of an element.
     pub(super) fn size(self) -> usize {
         match self {
             Self::F32 => size_of::<f32>(),
@@ -51,7 +52,7 @@ pub enum Operand<'a> {
     Bool(View<'a, bool>),
 }
 
-/// Calls a function, or evaluates an expression, with the view of an operand.
+/// Evaluates an expression with the view of an operand, whatever its element type is.
 macro_rules! with_view {
     ($operand:expr, $view:ident => $body:expr) => {
         match $operand {
@@ -128,7 +129,7 @@ pub enum Values {
     Bool(Vec<bool>),
 }
 
-/// Room for the elements of an array that a program writes, row major.
+/// A slice for the elements of an array that a program writes, in row-major order.
 #[derive(Debug)]
 pub enum ValuesMut<'a> {
     /// Elements of type `f32`.
@@ -165,7 +166,7 @@ impl ValuesMut<'_> {
     }
 }
 
-/// An array that a program wrote, row major.
+/// An array that a program wrote, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// The sizes of the dims.
@@ -195,11 +196,11 @@ pub enum Unary {
     Logistic,
     /// 1 where `x` is 0, else 0.
     Not,
-    /// The nearest `f32`.
+    /// `x` rounded to the nearest `f32`.
     ToF32,
-    /// The nearest `bf16`.
+    /// `x` rounded to the nearest `bf16`.
     ToBf16,
-    /// The nearest `f16`.
+    /// `x` rounded to the nearest `f16`.
     ToF16,
 }
 
@@ -214,9 +215,9 @@ pub enum Binary {
     Multiply,
     /// `a / b`.
     Divide,
-    /// The greater one; NaN if one is.
+    /// The greater one; NaN if either is NaN.
     Maximum,
-    /// The lesser one; NaN if one is.
+    /// The lesser one; NaN if either is NaN.
     Minimum,
     /// `a^b`.
     Power,
@@ -241,43 +242,43 @@ pub enum Reduction {
     Max,
     /// The least element; NaN if there is one.
     Min,
-    /// The mean, and the sum of squares of deviations from it ([`Program::deviations`]), in one
-    /// reading: blocks have means of their own, which are combined as by Chan, Golub and LeVeque
-    /// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+    /// The mean, and the sum of the squared deviations from it ([`Program::deviations`]), in one
+    /// reading. Blocks have their own means and sums, which are combined as by Chan, Golub and
+    /// LeVeque ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
     Moments,
 }
 
-/// A value of a program.
+/// The id of a value of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(pub(super) usize);
 
-/// The kind of a value: how it is computed.
+/// How a value of a program is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
-    /// The operand of this number.
+    /// The operand of this index.
     Input(usize),
     Constant(f64),
     Unary(Unary, Id),
     Binary(Binary, Id, Id),
     /// The second value where the first is not 0, else the third.
     Select(Id, Id, Id),
-    /// A reduction along the dims of a set.
+    /// A reduction of a value along a set of dims, in which bit `i` stands for dim `i`.
     Reduce(Reduction, Id, u64),
-    /// The squared deviations that the moments of a value found.
+    /// The sum of squared deviations that a reduction by moments found.
     Deviations(Id),
 }
 
-/// A value that a program writes.
+/// An output: the value that is written, and its array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) of: Id,
-    /// The dims that the array does not have.
+    /// The set of dims that the array does not have.
     pub(super) dropped: u64,
     pub(super) kind: Kind,
 }
 
 /// A computation over one iteration space, such as a norm: elementwise ops and reductions of
-/// arrays, in which reduced values are used together with whole ones, as if broadcast back.
+/// arrays. Reduced values are used together with whole ones, as if they were broadcast back.
 ///
 /// ```
 /// use tilewright_native::fused::{Binary, Kind, Program, Reduction};
@@ -301,15 +302,15 @@ pub struct Program {
     pub(super) inputs: usize,
     pub(super) nodes: Vec<Node>,
     pub(super) outputs: Vec<Wanted>,
-    /// Whether values are `f64`, whatever the operands are.
+    /// Whether values are `f64` even if no operand and no output is.
     pub(super) is_wide: bool,
 }
 
-/// The most dims and reductions of a program.
+/// The most dims, and the most reductions, of a program: a set of them is the bits of a `u64`.
 pub(super) const MOST: usize = 64;
 
 impl Program {
-    /// A program over all indices of these dims.
+    /// Makes a program over all indices of these dims.
     ///
     /// # Errors
     /// If there are more than 64 dims, or the number of indices overflows.
@@ -327,12 +328,12 @@ impl Program {
         })
     }
 
-    /// Computes in `f64`, even if no operand and no output is.
+    /// Computes in `f64`, even if no operand and no output is `f64`.
     pub fn compute_in_f64(&mut self) {
         self.is_wide = true;
     }
 
-    /// The number of elements along a set of dims.
+    /// Returns the number of elements along a set of dims: the product of their sizes.
     #[expect(clippy::cast_precision_loss, reason = "numbers that are rounded are not compared")]
     pub(super) fn count(&self, axes: u64) -> f64 {
         let dims = self.dims.iter().enumerate().filter(|(dim, _)| axes >> dim & 1 == 1);
@@ -344,50 +345,51 @@ impl Program {
         Id(self.nodes.len() - 1)
     }
 
-    /// The next operand: a view with the program's dims. Where it does not change along a dim, its
-    /// stride is 0.
+    /// Adds an operand: a view with the program's dims, whose stride is 0 along each dim where it
+    /// does not vary.
     pub fn input(&mut self) -> Id {
         self.inputs += 1;
         self.push(Node::Input(self.inputs - 1))
     }
 
-    /// A number.
+    /// Adds a constant.
     pub fn constant(&mut self, value: f64) -> Id {
         self.push(Node::Constant(value))
     }
 
-    /// An op of a value.
+    /// Adds an op of one value.
     ///
     /// # Errors
-    /// If the value is another program's.
+    /// If the program has no value of this id.
     pub fn unary(&mut self, op: Unary, of: Id) -> Result<Id, Error> {
         self.known(&[of])?;
         Ok(self.push(Node::Unary(op, of)))
     }
 
-    /// An op of two values.
+    /// Adds an op of two values.
     ///
     /// # Errors
-    /// If a value is another program's.
+    /// If the program has no value of one of these ids.
     pub fn binary(&mut self, op: Binary, a: Id, b: Id) -> Result<Id, Error> {
         self.known(&[a, b])?;
         Ok(self.push(Node::Binary(op, a, b)))
     }
 
-    /// `on_true` where `condition` is not 0, else `on_false`.
+    /// Adds the value that is `on_true` where `condition` is not 0, else `on_false`.
     ///
     /// # Errors
-    /// If a value is another program's.
+    /// If the program has no value of one of these ids.
     pub fn select(&mut self, condition: Id, on_true: Id, on_false: Id) -> Result<Id, Error> {
         self.known(&[condition, on_true, on_false])?;
         Ok(self.push(Node::Select(condition, on_true, on_false)))
     }
 
-    /// A reduction along some dims. Users see the result as if it were broadcast along them.
+    /// Adds a reduction along some dims. Ops use the result as if it were broadcast along these
+    /// dims.
     ///
     /// # Errors
-    /// If the value is another program's, an axis is out of range or repeated, or an extremum or
-    /// moments of no elements are asked for.
+    /// If the program has no value of this id, an axis is out of range or repeated, an extremum or
+    /// moments of no elements are asked for, or the program already has 64 reductions.
     pub fn reduce(&mut self, reduction: Reduction, of: Id, axes: &[i64]) -> Result<Id, Error> {
         self.known(&[of])?;
         let axes = self.set(axes)?;
@@ -402,10 +404,10 @@ impl Program {
         Ok(self.push(Node::Reduce(reduction, of, axes)))
     }
 
-    /// The sum of the squares of the deviations from the mean, found by [`Reduction::Moments`].
+    /// Adds the sum of the squared deviations from the mean, which a [`Reduction::Moments`] finds.
     ///
     /// # Errors
-    /// If the value is not such a reduction of this program.
+    /// If `moments` is no such reduction of this program.
     pub fn deviations(&mut self, moments: Id) -> Result<Id, Error> {
         match self.nodes.get(moments.0) {
             Some(Node::Reduce(Reduction::Moments, ..)) => Ok(self.push(Node::Deviations(moments))),
@@ -413,11 +415,11 @@ impl Program {
         }
     }
 
-    /// Writes a value as an array of the program's dims without those in `dropped`, along which it
-    /// must not change; the next array that [`Program::run`] returns.
+    /// Makes a value an output: an array of the program's dims without those in `dropped`, along
+    /// which the value must not vary. Outputs have the order of these calls.
     ///
     /// # Errors
-    /// If the value is another program's, or an axis is out of range or repeated.
+    /// If the program has no value of this id, or an axis is out of range or repeated.
     pub fn output(&mut self, of: Id, dropped: &[i64], kind: Kind) -> Result<(), Error> {
         self.known(&[of])?;
         let dropped = self.set(dropped)?;
@@ -425,11 +427,12 @@ impl Program {
         Ok(())
     }
 
-    /// Computes the outputs. Any pool gives the same bits.
+    /// Computes the outputs. The bits are the same with any pool.
     ///
     /// # Errors
-    /// If there is not one operand with the program's dims for each input, an output changes along
-    /// a dim that its array does not have, or the pool caught the panic of a task.
+    /// If there is not one operand with the program's dims for each input, an output varies along a
+    /// dim that its array does not have, the outputs do not fit in memory, or the pool caught the
+    /// panic of a task.
     pub fn run(&self, operands: &[Operand<'_>], pool: &dyn Pool) -> Result<Vec<Output>, Error> {
         self.check(operands)?;
         let mut outputs = Vec::with_capacity(self.outputs.len());
@@ -441,7 +444,9 @@ impl Program {
         }
         let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values));
         let starts: Vec<Start> = starts.collect();
-        // SAFETY: `room` made room for all elements of each output, and the program writes all.
+        // SAFETY: `check` found an operand of the program's dims for each input. `room` reserved
+        // all elements of each output, in vectors that only this call can reach, and unless `run`
+        // returns an error, it wrote all of them.
         unsafe {
             run(self, operands, &starts, pool)?;
             outputs.iter_mut().for_each(|output| complete(output));
@@ -449,11 +454,11 @@ impl Program {
         Ok(outputs)
     }
 
-    /// Computes the outputs, and writes each to its room, row major.
+    /// Computes the outputs, and writes each to the slice for it, in row-major order.
     ///
     /// # Errors
-    /// As [`Program::run`]; also if there is not one room for each output, of its type and with as
-    /// many elements.
+    /// Fails as [`Program::run`] does, and if there is not one slice for each output, of its type
+    /// and with its number of elements.
     pub fn run_into(
         &self,
         operands: &[Operand<'_>],
@@ -474,11 +479,13 @@ impl Program {
             }
         }
         let starts: Vec<Start> = rooms.iter_mut().map(Start::of_room).collect();
-        // SAFETY: each room is borrowed alone, and has as many elements as its output.
+        // SAFETY: `check` found an operand of the program's dims for each input. Each slice is
+        // borrowed mutably, and was checked to have the type and the number of elements of its
+        // output.
         unsafe { run(self, operands, &starts, pool) }
     }
 
-    /// The sizes of the dims of an output; none if there is no such output.
+    /// Returns the dims of the output of this index; none if there is no such output.
     pub fn dims_of(&self, output: usize) -> Vec<usize> {
         let dropped = self.outputs.get(output).map_or(u64::MAX, |output| output.dropped);
         let dims = self.dims.iter().enumerate().filter(|(dim, _)| dropped >> dim & 1 == 0);

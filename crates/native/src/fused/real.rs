@@ -1,4 +1,5 @@
-//! The floats that programs compute in, and their functions.
+//! The floats that programs compute in, their functions, and how the element types are converted to
+//! them and back.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -9,7 +10,7 @@ use crate::vectors::CHAINED;
 #[cfg(doc)]
 use crate::vectors::Form;
 
-/// A float that programs compute in: `f32`, or `f64` where an array of `f64` takes part.
+/// A float that programs compute in: `f32` or `f64`.
 pub(crate) trait Real:
     Number<Wide = Self, Rank = Self>
     + Add<Output = Self>
@@ -19,19 +20,20 @@ pub(crate) trait Real:
     + Neg<Output = Self>
     + PartialOrd
 {
-    /// Operands of chains that change nothing: those of [`Form::Terms`], and those of others.
+    /// The operands of a chain that leave each number as it is, for [`Form::Terms`].
     const NO_TERMS: &'static [Self; CHAINED];
+    /// The operands of a chain that leave each number as it is, for the other forms.
     const NO_OPS: &'static [Self; CHAINED];
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
     fn from_f32(value: f32) -> Self;
     fn to_f32(self) -> f32;
-    /// Returns an `f32` that narrower types round as they would round the number itself: the nearest
-    /// one or, of the two beside a number that is none, that with an odd last bit.
+    /// Returns an `f32` that rounds to narrower types as the number itself does: the number if it
+    /// is an `f32`, else whichever of the two `f32` beside it has an odd last bit.
     fn to_odd_f32(self) -> f32;
     fn abs(self) -> Self;
     fn sqrt(self) -> Self;
-    /// The exponential; `fused` multiplies two numbers, adds a third, and rounds once.
+    /// The exponential; `fused(a, b, c)` is `a * b + c`, rounded once.
     fn exp(self, fused: impl Fn(f32, f32, f32) -> f32) -> Self;
     fn ln(self) -> Self;
     fn tanh(self) -> Self;
@@ -104,14 +106,15 @@ macro_rules! real {
 real!(f32, exp_f32);
 real!(f64, |x: f64, _| x.exp());
 
-/// The exponential, within 1 unit in the last place, without branches, so that loops become vectors:
-/// `e^x = 2^n e^r` with a whole `n` and `|r| <= ln 2 / 2`, and `e^r = 1 + r + r^2 p(r)` with a polynomial
-/// `p`. `fused` multiplies, adds, and rounds once: [`f32::mul_add`] where the CPU has the instruction,
-/// else [`fused_in_f64`]. The vectors of `src/vectors/loops/exp.rs` do the same.
+/// Returns `e^x`, within 1 unit in the last place. It has no branches, so that loops are
+/// vectorised: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, and
+/// `e^r = 1 + r + r^2 p(r)` with a polynomial `p`. `fused(a, b, c)` is `a * b + c`, rounded once:
+/// [`f32::mul_add`] where the CPU has the instruction, else [`fused_in_f64`]. The SIMD loop of
+/// `src/vectors/loops/exp.rs` gives the same bits.
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32, fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
     use exponential::{LEAST, LN_2, MOST, POLYNOMIAL, ROUNDER};
-    // NaN stays NaN.
+    // NaN stays NaN: it is neither greater nor less.
     let x = if x > MOST { MOST } else { x };
     let x = if x < LEAST { LEAST } else { x };
     let shifted = fused(x, std::f32::consts::LOG2_E, ROUNDER);
@@ -121,35 +124,37 @@ pub(crate) fn exp_f32(x: f32, fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
     let [a, b, c, d, e] = POLYNOMIAL;
     let p = fused(fused(fused(fused(e, r, d), r, c), r, b), r, a);
     let y = fused(p * r, r, r) + 1.0;
-    // 2^n in two factors, so that results that are subnormal or near the greatest come out.
+    // `2^n` is two factors, so that results that are subnormal or near the greatest float are
+    // right.
     let n = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
     let half = n >> 1;
     let power = |n: i32| f32::from_bits((n.wrapping_add(127) << 23).cast_unsigned());
     y * power(half) * power(n.wrapping_sub(half))
 }
 
-/// The numbers that the exponential is made of.
+/// The constants of the exponential.
 pub(crate) mod exponential {
-    /// Beyond these the exponential is infinite or zero.
+    /// Above `MOST` the exponential is infinite, and below `LEAST` it is zero.
     pub(crate) const MOST: f32 = 89.0;
     pub(crate) const LEAST: f32 = -104.0;
-    /// 1.5 * 2^23: whoever adds it rounds to a whole number, which the low bits then hold.
+    /// 1.5 * 2^23. A sum with it is rounded to an integer, which the low bits of the sum hold.
     pub(crate) const ROUNDER: f32 = 12_582_912.0;
-    /// The natural logarithm of 2 in two parts.
+    /// The natural logarithm of 2 as the sum of two parts.
     pub(crate) const LN_2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
-    /// The polynomial `p` for which the greatest relative error of `1 + r + r^2 p(r)` where
-    /// `|r| <= ln 2 / 2` is least, 3.1e-9, by the Remez algorithm.
+    /// The coefficients of `p` for which the greatest relative error of `1 + r + r^2 p(r)`, where
+    /// `|r| <= ln 2 / 2`, is least: 3.1e-9, by the Remez algorithm.
     pub(crate) const POLYNOMIAL: [f32; 5] =
         [0.499_999_94, 0.166_665_21, 0.041_668_39, 8.368_717e-3, 1.381_459_9e-3];
 }
 
-/// Returns `a * b + c`, rounded once, without the instruction for it: in `f64` the product is exact, and
-/// the sum is rounded so that its last bit says whether it was exact (to odd).
+/// Returns `a * b + c`, rounded once, without the instruction for it. The product is exact in
+/// `f64`. The sum is rounded to odd: its last bit is 1 if it is inexact, so that rounding it to
+/// `f32` is right.
 #[inline(always)]
 pub(crate) fn fused_in_f64(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let sum = product + c;
-    // The part of the sum that was rounded away (Knuth); it is NaN if the sum is not finite.
+    // The rounding error of the sum (Knuth); it is NaN if the sum is not finite.
     let from_c = sum - product;
     let rest = (product - (sum - from_c)) + (c - from_c);
     let bits = sum.to_bits();
@@ -163,7 +168,7 @@ pub(crate) fn fused_in_f64(a: f32, b: f32, c: f32) -> f32 {
     rounded
 }
 
-/// The nearest number of 8 significant bits, ties to even, without branches.
+/// Returns the nearest `bf16`, ties to even, without branches.
 #[inline(always)]
 pub(crate) fn narrowed_bf16(value: f32) -> bf16 {
     let bits = value.to_bits();
@@ -173,7 +178,7 @@ pub(crate) fn narrowed_bf16(value: f32) -> bf16 {
     bf16::from_bits(if value.is_nan() { nan } else { rounded } as u16)
 }
 
-/// An element that programs read and write.
+/// An element type that programs read and write.
 pub(crate) trait Stored: Copy + 'static {
     fn read<R: Real>(self) -> R;
     fn written<R: Real>(value: R) -> Self;
@@ -223,7 +228,7 @@ impl Stored for f16 {
     }
 }
 
-/// True is 1, false is 0; every number but 0 is written as true.
+/// `true` is 1 and `false` is 0; every number but 0 is written as `true`.
 impl Stored for bool {
     #[inline(always)]
     fn read<R: Real>(self) -> R {
@@ -239,7 +244,7 @@ impl Stored for bool {
 mod tests {
     use super::*;
 
-    /// Every exponent, with some significands of each, beside the exponential of `f64`.
+    /// Compares every exponent, with some significands of each, with the exponential in `f64`.
     #[test]
     fn exp_is_within_one_unit() {
         let step = if cfg!(miri) { 1 << 22 } else { 4099 };
@@ -262,8 +267,9 @@ mod tests {
         assert_eq!(exp(0.0), 1.0);
     }
 
-    /// Numbers of all sizes, among them such whose products nearly cancel, or are subnormal; and a product
-    /// that lies between two floats, from which too little differs for `f64` to hold.
+    /// Tries numbers of all sizes, among them some whose products nearly cancel or are subnormal,
+    /// and products halfway between two floats with a third number too small for `f64` to hold in
+    /// the sum.
     #[test]
     fn fused_rounds_once() {
         let special = [0.0, -0.0, 1.0, f32::INFINITY, f32::NAN, f32::MAX, 1e-45, -1.175e-38, 3.0];
@@ -293,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Numbers of all exponents, ties and NaN round as the library `half` rounds them.
+    /// Numbers of all exponents, ties and NaN round as the crate `half` rounds them.
     #[test]
     fn bf16_rounds_to_the_nearest() {
         let step = if cfg!(miri) { 1 << 22 } else { 1 << 11 };

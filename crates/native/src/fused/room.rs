@@ -1,14 +1,14 @@
-//! Memory for the values of a tile.
+//! The buffers that a task keeps the values of a tile in. Steps read and write them.
 
 use super::plan::Plan;
 use super::real::Real;
 use crate::vectors::Ahead;
 
-/// The bytes of a cache line.
+/// The number of bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// Room for a value. It begins where a cache line does: vectors that lie in two lines take twice as
-/// long. It takes memory when it is first written: many values lie elsewhere.
+/// A buffer for a value. It begins at a cache line, since a vector that spans two lines takes twice
+/// as long to load. Its memory is allocated at the first write: many values lie elsewhere.
 #[derive(Debug)]
 pub(super) struct Room<R> {
     data: Vec<R>,
@@ -25,12 +25,12 @@ impl<R: Real> Room<R> {
         Self { data, from }
     }
 
-    /// The first elements of the value that was written.
+    /// The first `len` elements of the value that was written.
     pub(super) fn first(&self, len: usize) -> &[R] {
         &self.data[self.from..self.from + len]
     }
 
-    /// Room for a value, in place of the one that was there.
+    /// Returns `len` elements for a new value, which replaces the one that was there.
     pub(super) fn first_mut(&mut self, len: usize) -> &mut [R] {
         if self.data.len() < self.from.saturating_add(len) {
             *self = Self::new(len);
@@ -39,20 +39,22 @@ impl<R: Real> Room<R> {
     }
 }
 
-/// The values of a tile. A value that lies in an operand or an output, side by side and in the
-/// type that is computed in, is used where it lies.
+/// The values of a tile. A value that is contiguous in an operand or an output, and of the type
+/// that is computed in, is read where it lies.
 pub(super) struct Buffers<R> {
     pub(super) rooms: Vec<Room<R>>,
-    /// For each buffer the place of its value, if that is not its room.
+    /// For each buffer the address of its value, if that lies in an operand or an output.
     pub(super) elsewhere: Vec<Option<*const R>>,
-    /// The elements of the last two operands that a tile to come probably reads.
+    /// The memory that a later tile probably reads of the two operands that were read last.
     pub(super) ahead: [Ahead; 2],
-    /// How far these lie from a tile's own elements, 0 if behind them; `None` if a cache has them.
+    /// The distance from a tile's own elements to that memory, in elements; 0 stands for the length
+    /// of the tile. `None` if a cache has the elements, so that nothing is fetched.
     pub(super) ahead_by: Option<usize>,
 }
 
-// SAFETY: a place is that of an operand or an output of a run, which any of its threads may read. The
-// task that has the buffers reads there what it or a task before it wrote.
+// SAFETY: the addresses are those of operands, which are only read, and of a tile's elements of
+// outputs. The task that has the buffers reads there what it wrote, or a task before it that had
+// them. Memory ahead is only prefetched.
 unsafe impl<R: Send> Send for Buffers<R> {}
 
 impl<R: Real> Buffers<R> {
@@ -66,11 +68,12 @@ impl<R: Real> Buffers<R> {
         }
     }
 
-    /// The first elements of a value.
+    /// The first `len` elements of a value.
     pub(super) fn value(&self, buffer: usize, len: usize) -> &[R] {
         match self.elsewhere[buffer] {
-            // SAFETY: `Run::lies_in` found the tile's elements of an operand or an output here; no
-            // other task writes them, and this one writes them before they are a value.
+            // SAFETY: `lies_at` found the tile's `len` elements of an operand or an output to be
+            // contiguous here and of the type `R`. No other task writes them, and this one writes
+            // an output's before it reads them.
             Some(at) => unsafe { std::slice::from_raw_parts(at, len) },
             None => self.rooms[buffer].first(len),
         }

@@ -1,4 +1,5 @@
-//! Runs programs.
+//! Runs a program: divides slabs, or the tiles of large slabs, into tasks, and then computes the
+//! outputs that need sinks. `Program::run` calls it.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -22,21 +23,24 @@ use crate::run::share;
 use crate::vectors::{Fence, Stream, stream};
 use crate::view::View;
 
-/// The elements that are one task, and the most tasks.
+/// A task has about this many elements or more.
 const TASK: usize = 1 << 16;
+/// The most tasks of a program without sinks.
 const MOST_TASKS: usize = 256;
 /// The most tasks that have accumulators of their own.
 const MOST_PIECES: usize = 64;
-/// Fewer slabs than this are divided into pieces if they have at least `TASK` elements each.
+/// Fewer slabs than this are divided into pieces if they have at least [`TASK`] elements each.
 const FEW: usize = 16;
-/// The second cache holds two slabs of so many elements.
+/// Two slabs of this many elements fit in the second cache.
 const MOST_HELD: usize = 1 << 16;
 
-/// Runs a program, whose operands were checked; all elements of its outputs are written then, unless
-/// there is an error.
+/// Runs a program whose operands were checked. Unless it returns an error, it wrote all elements of
+/// the outputs.
 ///
 /// # Safety
-/// From each start on there is room for all elements of its output, which nobody else uses meanwhile.
+/// Each input that an output needs must have an operand with the program's dims, and each output an
+/// address in `outputs`. From there on, as many elements of the output's type as it has must be
+/// aligned, writable, and used by nobody else during the call; they may be uninitialised.
 pub(super) unsafe fn run(
     program: &Program,
     operands: &[Operand<'_>],
@@ -44,7 +48,7 @@ pub(super) unsafe fn run(
     pool: &dyn Pool,
 ) -> Result<(), Error> {
     if program.dims.contains(&0) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees the elements of all outputs.
         return unsafe { run_empty(program, outputs, pool) };
     }
     for (number, start) in outputs.iter().enumerate() {
@@ -53,7 +57,7 @@ pub(super) unsafe fn run(
     let is_wide = program.is_wide
         || operands.iter().any(Operand::is_f64)
         || program.outputs.iter().any(|output| output.kind == Kind::F64);
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the operands and the elements of all outputs.
     unsafe {
         if is_wide {
             run_in::<f64>(program, operands, outputs, pool)
@@ -63,11 +67,13 @@ pub(super) unsafe fn run(
     }
 }
 
-/// Runs a program of no indices: outputs without the empty dims are made of results of reductions
-/// of nothing, and of constants.
+/// Runs a program with a dim of size 0. Outputs that do not have the empty dims are made of
+/// constants, and of the results of reductions over nothing.
 ///
 /// # Safety
-/// As for [`run`].
+/// Each output must have an address in `outputs`. From there on, as many elements of the output's
+/// type as it has must be aligned, writable, and used by nobody else during the call; they may be
+/// uninitialised.
 unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Result<(), Error> {
     let is_empty = |dim: usize| program.dims[dim] == 0;
     let empty =
@@ -93,14 +99,17 @@ unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Re
     if reads {
         return Err(Error::Empty);
     }
-    // SAFETY: outputs that have elements have as many with dims of 1.
+    // SAFETY: no input is needed. These outputs have no empty dim, so they have as many elements as
+    // before dims of 0 became 1, and the caller guarantees these elements.
     unsafe { run_in::<f64>(&left, &[], &starts, pool) }
 }
 
-/// Runs a program in `R`.
+/// Runs a program whose values are `R`.
 ///
 /// # Safety
-/// As for [`run`].
+/// Each input that an output needs must have an operand with the program's dims, and each output an
+/// address in `outputs`. From there on, as many elements of the output's type as it has must be
+/// aligned, writable, and used by nobody else during the call; they may be uninitialised.
 unsafe fn run_in<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
@@ -125,11 +134,12 @@ where
     if plan.later.is_empty() {
         return Ok(());
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the operands and the elements of all outputs, and no task uses
+    // the outputs any more.
     unsafe { later(program, operands, outputs, (&plan, &sinks), pool) }
 }
 
-/// The bytes of all arrays of a program together.
+/// The number of bytes of all operands and outputs; what an operand repeats counts once.
 fn bytes(program: &Program, operands: &[Operand<'_>]) -> usize {
     let read = operands.iter().map(|operand| {
         let dims = operand.dims().iter().zip(operand.strides());
@@ -140,16 +150,18 @@ fn bytes(program: &Program, operands: &[Operand<'_>]) -> usize {
     read.chain(written).fold(0, usize::saturating_add)
 }
 
-/// The bytes of an output.
+/// The number of bytes of an output.
 fn bytes_of(program: &Program, output: usize) -> usize {
     let size = program.outputs.get(output).map_or(0, |output| output.kind.size());
     program.dims_of(output).into_iter().fold(size, usize::saturating_mul)
 }
 
-/// Computes the outputs that need reductions over all slabs, which are operands now.
+/// Computes the outputs that need sinks, by a program in which the results of sinks are operands.
 ///
 /// # Safety
-/// As for [`run`].
+/// Each input that an output needs must have an operand with the program's dims, and each output an
+/// address in `outputs`. From there on, as many elements of the output's type as it has must be
+/// aligned, writable, and used by nobody else during the call; they may be uninitialised.
 unsafe fn later<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
@@ -186,27 +198,29 @@ where
     for (data, strides) in &results {
         all.push(View::new(data, 0, &program.dims, strides)?.into());
     }
-    // SAFETY: as the caller promises; these outputs are some of the program's.
+    // SAFETY: the caller guarantees the operands, and the views of results have the program's dims.
+    // The outputs are some of those whose elements the caller guarantees.
     unsafe { run(&rest, &all, &outputs, pool) }
 }
 
-/// A program under way.
+/// The state of a run, shared by its tasks.
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a [Operand<'a>],
     pub(super) outputs: &'a [Start],
     pub(super) level: Level,
-    /// Writes outputs past the caches, which do not hold all arrays anyway: lines that are written
-    /// whole are not read first.
+    /// The function that stores outputs past the caches, if all arrays together do not fit in a
+    /// cache: lines that are written as a whole are then not read first.
     pub(super) past: Option<Stream>,
 }
 
-// SAFETY: operands are only read, and outlive the run; tiles write distinct elements of outputs,
-// since a tile writes only if it is the first one along axes that an output does not have.
+// SAFETY: threads only read operands, which outlive the run. Tiles write distinct elements of
+// outputs, since a tile writes only if it is the first one along the axes that the output does not
+// have.
 unsafe impl Sync for Run<'_> {}
 
 impl Run<'_> {
-    /// Runs all passes; returns the accumulators of the reductions over all slabs.
+    /// Runs all passes over all slabs, and returns the accumulators of the sinks.
     fn all<R: Real>(&self, pool: &dyn Pool) -> Result<Vec<Accumulators>, Error> {
         let units = self.units();
         if units < FEW && self.plan.slab() >= TASK {
@@ -243,7 +257,7 @@ impl Run<'_> {
         Ok(sums)
     }
 
-    /// Runs each pass over a large slab in pieces.
+    /// Runs all passes over few, large slabs, whose tiles are divided into pieces for each pass.
     fn in_pieces<R: Real>(
         &self,
         units: usize,
@@ -284,6 +298,7 @@ impl Run<'_> {
         Ok(sums)
     }
 
+    /// The sinks, by number.
     fn sinks(&self) -> impl Iterator<Item = (usize, &Layout)> {
         let layouts = self.plan.layouts.iter().enumerate();
         layouts
@@ -291,24 +306,26 @@ impl Run<'_> {
             .filter(|(_, l)| l.is_sink)
     }
 
+    /// The number of slabs.
     fn units(&self) -> usize {
         let axes = self.plan.space.axes.iter().enumerate();
         let outer = axes.filter(|(i, _)| self.plan.outer >> i & 1 == 1);
         outer.map(|(i, axis)| axis.len.div_ceil(self.plan.part(i))).product()
     }
 
-    /// Runs a pass over a slab, whose results the task keeps.
+    /// Runs a pass over a slab. The results of its reductions stay in `scratch`.
     fn slab<R: Real>(&self, number: usize, pass: &Pass, unit: usize, scratch: &mut Scratch<R>) {
         let tiles = scratch.walks[number].tiles.count;
         if tiles == 1 {
-            // Its reductions are complete.
+            // The tile wrote the results of its reductions itself.
             self.tiles(number, (unit, 0..1), scratch, None);
             return;
         }
         for &end in &pass.ends {
             scratch.memory.accumulators[end].clear();
         }
-        // Passes behind the first one find the slab in a cache, and fetch the next one if it is small.
+        // Later passes find the slab in a cache. They prefetch the next slab, if a cache holds
+        // both.
         let slab = self.plan.slab();
         scratch.memory.buffers.ahead_by = match number {
             0 => Some(0),
@@ -322,8 +339,8 @@ impl Run<'_> {
         finish(pass, accumulators, results);
     }
 
-    /// Runs a pass over some tiles of a slab. The results of passes before are those of the task, if
-    /// no others are given.
+    /// Runs a pass over some tiles of a slab. `reduced` has the results of the passes before; if it
+    /// is `None`, `scratch` has them.
     fn tiles<R: Real>(
         &self,
         pass: usize,
@@ -335,7 +352,7 @@ impl Run<'_> {
         let Scratch { walks, memory } = scratch;
         let (Some(pass), Some(walk)) = (plan.passes.get(pass), walks.get_mut(pass)) else { return };
         let Walk { tiles, place, shapes } = walk;
-        // The results of a slab that is one tile are those of the tile.
+        // If the slab is one tile, the tile's results are those of the slab.
         let is_whole = tiles.count == 1 && reduced.is_none();
         let first = range.start;
         for tile in range {
@@ -345,7 +362,8 @@ impl Run<'_> {
                 *shapes = Some(Shapes::of(plan, pass, place));
             }
             let Some(shapes) = shapes else { continue };
-            // The tiles before this one were of the same slab, or of one that was a tile as well.
+            // Kept values are there if the tile before was of the same slab, or if all slabs are
+            // tiles.
             let has_kept = is_alike && (tile > first || plan.is_whole());
             for (step, shape) in pass.steps.iter().zip(&shapes.steps) {
                 if !(has_kept && step.is_kept) {
@@ -356,6 +374,7 @@ impl Run<'_> {
     }
 }
 
+/// Writes the results of the reductions that end with a pass.
 fn finish<R: Real>(pass: &Pass, accumulators: &[Accumulators], reduced: &mut Results<R>) {
     for &end in &pass.ends {
         let [first, second] = &mut reduced[end];

@@ -1,4 +1,5 @@
-//! The memory of tasks.
+//! The state of a task: its buffers, accumulators and results, and where it is in each pass. Tasks
+//! that end leave it to later ones.
 
 use std::sync::Mutex;
 
@@ -12,12 +13,12 @@ use super::steps::Pass;
 use super::total::{Accumulators, Pending};
 use super::walk::{Place, Tiles};
 
-/// The results of the reductions within a slab, by number, with squared deviations beside.
+/// The results of each reduction within a slab, by number, and its squared deviations.
 pub(super) type Results<R> = Vec<[Vec<R>; 2]>;
 
 /// The state of a task.
 pub(super) struct Scratch<R> {
-    /// By pass.
+    /// The walk of each pass.
     pub(super) walks: Vec<Walk>,
     pub(super) memory: Memory<R>,
 }
@@ -26,15 +27,15 @@ pub(super) struct Scratch<R> {
 pub(super) struct Memory<R> {
     pub(super) buffers: Buffers<R>,
     pub(super) spare: Spare<R>,
-    /// By number of the reduction.
+    /// The accumulators of each reduction, by number.
     pub(super) accumulators: Vec<Accumulators>,
-    /// By number of the reduction, too.
+    /// The sums of each reduction, by number, that wait to be added to its accumulators.
     pub(super) pending: Vec<Pending<R>>,
     pub(super) results: Results<R>,
 }
 
 impl<R: Real> Memory<R> {
-    /// Returns what was added up, and begins anew.
+    /// Returns the accumulators, with all sums that wait, and puts empty ones in their place.
     pub(super) fn taken(&mut self, plan: &Plan) -> Vec<Accumulators> {
         for (pending, to) in self.pending.iter_mut().zip(&mut self.accumulators) {
             pending.flush(to);
@@ -43,12 +44,12 @@ impl<R: Real> Memory<R> {
     }
 }
 
-/// How a pass goes over its tiles.
+/// How a task goes over the tiles of a pass.
 pub(super) struct Walk {
     pub(super) tiles: Tiles,
-    /// The place of the tile before, at first that of the first one.
+    /// The tile that was run last; before that, the first one.
     pub(super) place: Place,
-    /// The shapes of the steps in the tile before.
+    /// The shapes of the steps for that tile.
     pub(super) shapes: Option<Shapes>,
 }
 
@@ -60,7 +61,7 @@ impl Walk {
     }
 }
 
-/// The state of tasks that ended, for those to come.
+/// The states of tasks that ended, for later tasks.
 pub(super) struct Idle<R>(Mutex<Vec<Scratch<R>>>);
 
 impl<R: Real> Idle<R> {
@@ -68,7 +69,8 @@ impl<R: Real> Idle<R> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// For a task that keeps the results of reductions itself, or does not, as all others.
+    /// Returns the state of a task that ended, or a new one. Either all tasks keep the results of
+    /// reductions themselves, or none does.
     pub(super) fn take(&self, plan: &Plan, keeps_results: bool) -> Scratch<R> {
         let idle = self.0.lock().ok().and_then(|mut all| all.pop());
         idle.unwrap_or_else(|| Scratch::new(plan, keeps_results))

@@ -1,5 +1,5 @@
-//! How the steps of a pass go over tiles of the same extents: what does not depend on where a tile
-//! lies is computed once for all of them.
+//! The shapes of steps: all that the loops of a step need to know of a tile but where it lies.
+//! Tiles of the same extents share the shapes, which `run.rs` computes once for all of them.
 
 use smallvec::SmallVec;
 
@@ -19,29 +19,30 @@ pub(super) struct Shapes {
 /// How a step goes over a tile.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The elements of the value that the step makes, folds or stores.
+    /// The number of elements of the value that the step makes, folds or stores.
     pub(super) len: usize,
-    /// The elements of a row of it.
+    /// The number of elements of a row of the value.
     pub(super) row: usize,
-    /// The elements of each argument.
+    /// The number of elements of each argument.
     pub(super) args: SmallVec<[usize; 3]>,
-    /// The array that the step reads, or the accumulators that it adds to.
+    /// Where the elements lie in the operand or the results that the step reads, or in the
+    /// accumulators that it adds to.
     pub(super) from: Option<Reach>,
-    /// The output that the step writes.
+    /// Where the elements lie in the output that the step writes.
     pub(super) to: Option<Reach>,
-    /// The loops of an argument that is repeated.
+    /// The loops over an argument that is expanded.
     pub(super) repeated: Option<Loops>,
     pub(super) fold: Option<FoldShape>,
 }
 
-/// The elements of an array that a tile has.
+/// Where the elements of a tile lie in an array.
 #[derive(Debug)]
 pub(super) struct Reach {
-    /// The distance of neighbours along each axis; 0 along those whose first index is not that of
-    /// the array.
+    /// The stride along each axis, in elements; 0 along axes outside of slabs if the array has the
+    /// results of one slab.
     strides: SmallVec<[isize; 8]>,
     pub(super) loops: Loops,
-    /// Whether they lie side by side, in the order of the tile.
+    /// Whether the elements are contiguous, in the order of the tile.
     pub(super) is_dense: bool,
 }
 
@@ -52,7 +53,7 @@ impl Reach {
         Self { strides: (0..place.extent.len()).map(stride).collect(), loops, is_dense }
     }
 
-    /// The results of a reduction: those of a slab alone, unless it goes on over all slabs.
+    /// The results of a reduction: those of all slabs if it is a sink, else those of the slab.
     fn results(plan: &Plan, layout: &Layout, place: &Place, set: u64) -> Self {
         let mut reach = Self::of(place, set, |axis| layout.strides[axis].cast_signed());
         for (axis, stride) in reach.strides.iter_mut().enumerate() {
@@ -63,7 +64,7 @@ impl Reach {
         reach
     }
 
-    /// How far the first element of a tile lies from the array's first one.
+    /// The distance from the array's first element to the tile's first one, in elements.
     pub(super) fn offset(&self, place: &Place) -> isize {
         place.from.iter().zip(&self.strides).fold(0isize, |sum, (from, stride)| {
             sum.wrapping_add(from.cast_signed().wrapping_mul(*stride))

@@ -1,17 +1,19 @@
-//! Finds what is computed faster in another form.
+//! Rewrites a program before it is planned, so that it reads its operands less often. `run.rs` then
+//! runs the new program.
 //!
 //! ```text
 //! m = sum(x) / n,  v = sum((x - m)^2)   become   m, v = moments(x)
 //! sum(-x)   becomes   0 - sum(x)
 //! ```
 //!
-//! One reading gives both moments. The mean is that of parts, combined in `f64`; the sum of squares is
-//! that of the parts about their own means, with what they lie apart ([`Reduction::Moments`]). Both are
-//! at least as near as what they take the place of. The negative sum is exact: a sum is never `-0.0`.
+//! One reading gives both moments. The means of parts are combined in `f64`; the sum of squares is
+//! made of those of the parts about their own means, and of the distances of these means
+//! ([`Reduction::Moments`]). Both are at least as accurate as the sums that they replace. The
+//! negated sum is exact, since a sum is never `-0.0`.
 
 use super::program::{Binary, Id, MOST, Node, Program, Reduction, Unary};
 
-/// Returns a program that computes the same in a better form, if there is one.
+/// Returns a program that computes the same outputs in a better form, if there is one.
 pub(super) fn simplified(program: &Program) -> Option<Program> {
     let found: Vec<Option<Found>> =
         (0..program.nodes.len()).map(|place| Found::at(program, place)).collect();
@@ -27,7 +29,8 @@ pub(super) fn simplified(program: &Program) -> Option<Program> {
     let mut better = Program { nodes: Vec::new(), ..program.clone() };
     // For each node its id in the new program.
     let mut now: Vec<Id> = Vec::with_capacity(program.nodes.len());
-    // The moments of a mean's node come where its sum is.
+    // The moments replace a mean. They come just before the mean's sum, which is the first of each
+    // pair.
     let mut moments: Vec<(usize, Id)> = Vec::new();
     for (place, node) in program.nodes.iter().enumerate() {
         if let Some(Found { sum, x, axes, .. }) =
@@ -58,7 +61,7 @@ pub(super) fn simplified(program: &Program) -> Option<Program> {
     Some(better)
 }
 
-/// Returns the value whose negation a node adds up, and the axes.
+/// Returns `x` and the axes, if the node is `sum(-x)`.
 fn negated_sum(program: &Program, place: usize) -> Option<(Id, u64)> {
     let Some(&Node::Reduce(Reduction::Sum, of, axes)) = program.nodes.get(place) else {
         return None;
@@ -69,11 +72,11 @@ fn negated_sum(program: &Program, place: usize) -> Option<(Id, u64)> {
     }
 }
 
-/// A sum of squared deviations from a mean.
+/// A node that is `sum((x - mean)^2)` with `mean = sum(x) / n`, along the same axes.
 struct Found {
     x: Id,
     axes: u64,
-    /// The node of the sum that the mean is made of, and that of the mean.
+    /// The nodes of `sum(x)` and of the mean.
     sum: usize,
     mean: usize,
 }
@@ -105,7 +108,7 @@ impl Found {
     }
 }
 
-/// A node with the ids of another program.
+/// Returns a node with ids of the new program: `now` has that of each node.
 fn mapped(node: Node, now: &[Id]) -> Node {
     let to = |id: Id| now.get(id.0).copied().unwrap_or(id);
     match node {

@@ -1,25 +1,28 @@
-//! The axes that a program goes along, after dims were sorted and merged.
+//! The axes of a program with its operands: dims, sorted by stride and merged, and the axes along
+//! which each value varies. `plan.rs` divides this space.
 
 use smallvec::SmallVec;
 
 use super::program::{Id, Node, Operand, Program};
 use crate::error::Error;
 
-/// An axis of a program.
+/// An axis of a program, perhaps merged from several dims.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     /// The number of indices.
     pub(super) len: usize,
-    /// For each operand the distance of neighbours, in elements.
+    /// For each operand the stride along the axis, in elements.
     pub(super) inputs: SmallVec<[isize; 8]>,
-    /// For each output the distance of neighbours, if it has the axis.
+    /// For each output the stride along the axis, in elements; `None` if the array does not have
+    /// the axis.
     pub(super) outputs: SmallVec<[Option<isize>; 4]>,
-    /// The reductions along it, by number.
+    /// The set of reductions along the axis, by number.
     reduced: u64,
 }
 
 impl Axis {
-    /// Checks whether indices along `self` and `inner` run on as those of one axis.
+    /// Checks whether `self` and `inner` can become one axis: the same reductions are along both,
+    /// and each stride of `self` is `inner.len` times that of `inner`.
     fn continues(&self, inner: &Self) -> bool {
         let len = isize::try_from(inner.len).ok();
         let times = |stride: isize| len.and_then(|len| stride.checked_mul(len));
@@ -30,14 +33,15 @@ impl Axis {
     }
 }
 
-/// The axes of a program with its operands, outermost first, and what varies along which. Sets of
-/// axes and of reductions are bits.
+/// The axes of a program with its operands, outermost first, and the axes along which values vary.
+/// Sets of axes and of reductions are bits.
 #[derive(Debug)]
 pub(super) struct Space {
     pub(super) axes: Vec<Axis>,
-    /// For each dim its axis, and how many indices of the axis neighbours are apart.
+    /// For each dim its axis, and the number of the axis's indices between neighbours along the
+    /// dim.
     pub(super) dims: Vec<Option<(usize, usize)>>,
-    /// The nodes that are reductions; their numbers are their places here.
+    /// The nodes that are reductions. The number of a reduction is its index here.
     pub(super) reductions: Vec<usize>,
     /// For each node the axes along which it varies.
     pub(super) varies: Vec<u64>,
@@ -57,7 +61,7 @@ impl Space {
         sort(&mut all, operands);
         let mut dims = vec![None; program.dims.len()];
         let mut merged: Vec<Axis> = Vec::new();
-        // From the innermost dim: an axis is turned round at the end.
+        // Axes are pushed from the innermost dim on, and reversed below.
         for (dim, axis) in all.into_iter().rev() {
             let last = merged.len();
             match merged.last_mut() {
@@ -85,12 +89,12 @@ impl Space {
         Ok(space)
     }
 
-    /// The axes of which an output's array has indices.
+    /// The set of axes that an output's array has.
     pub(super) fn output_axes(&self, output: usize) -> u64 {
         self.set(|axis| axis.outputs.get(output).is_some_and(Option::is_some))
     }
 
-    /// The axes along which a reduction, by number, combines elements.
+    /// The set of axes along which a reduction, by number, combines elements.
     pub(super) fn reduced(&self, reduction: usize) -> u64 {
         self.set(|axis| axis.reduced >> reduction & 1 == 1)
     }
@@ -104,23 +108,24 @@ impl Space {
         axes.fold(0, |set, (i, axis)| set | u64::from(has(axis)) << i)
     }
 
-    /// The number of indices of a set of axes together.
+    /// The number of indices of a set of axes: the product of their lengths.
     pub(super) fn size(&self, set: u64) -> usize {
         let axes = self.axes.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
         axes.map(|(_, axis)| axis.len).product()
     }
 
-    /// The reductions, by number, that outputs need.
+    /// The set of reductions, by number, that outputs need.
     pub(super) fn used(&self) -> u64 {
         let nodes = self.reductions.iter().enumerate().filter(|&(_, &node)| self.needed[node]);
         nodes.fold(0, |set, (number, _)| set | 1 << number)
     }
 
-    /// The number of a reduction by its node.
+    /// The number of the reduction that is this node.
     pub(super) fn number(&self, node: usize) -> usize {
         self.reductions.binary_search(&node).unwrap_or(0)
     }
 
+    /// Finds the axes along which each node varies.
     fn varies(&mut self, program: &Program) {
         for (place, node) in program.nodes.iter().enumerate() {
             let varies = match *node {
@@ -135,7 +140,7 @@ impl Space {
     }
 }
 
-/// For each node whether an output needs it.
+/// Returns for each node whether an output needs it.
 fn needed(program: &Program) -> Vec<bool> {
     let mut needed = vec![false; program.nodes.len()];
     for output in &program.outputs {
@@ -151,8 +156,8 @@ fn needed(program: &Program) -> Vec<bool> {
     needed
 }
 
-/// The dims that change nothing, as bits: no output has them, and nothing that is needed varies or is
-/// reduced along them.
+/// Returns the set of dims along which nothing happens: no output has them, and no value that is
+/// needed varies or is reduced along them.
 fn idle(program: &Program, operands: &[Operand<'_>], needed: &[bool]) -> u64 {
     let of = |is: &dyn Fn(usize) -> bool| {
         (0..program.dims.len()).fold(0u64, |set, dim| set | u64::from(is(dim)) << dim)
@@ -169,7 +174,7 @@ fn idle(program: &Program, operands: &[Operand<'_>], needed: &[bool]) -> u64 {
     program.outputs.iter().fold(!busy, |idle, output| idle & output.dropped)
 }
 
-/// The values that a node is computed from.
+/// Returns the values that a node is computed from.
 pub(super) fn operands_of(node: &Node) -> SmallVec<[Id; 3]> {
     match *node {
         Node::Input(_) | Node::Constant(_) => SmallVec::new(),
@@ -181,7 +186,7 @@ pub(super) fn operands_of(node: &Node) -> SmallVec<[Id; 3]> {
     }
 }
 
-/// An axis for each dim that has several indices.
+/// Returns an axis for each dim that has another size than 1, outermost first, with the dim.
 fn axes(
     program: &Program,
     operands: &[Operand<'_>],
@@ -211,8 +216,8 @@ fn axes(
     Ok(axes)
 }
 
-/// Sorts axes as they lie in the largest operand, if it varies along all of them, so that it is
-/// read in order.
+/// Sorts axes by their strides in the first operand that varies along all of them, the greatest
+/// stride first, so that this operand is read in order. Without such an operand, the order stays.
 fn sort(axes: &mut [(usize, Axis)], operands: &[Operand<'_>]) {
     let is_full = |&input: &usize| axes.iter().all(|(_, axis)| axis.inputs[input] != 0);
     if let Some(main) = (0..operands.len()).find(is_full) {

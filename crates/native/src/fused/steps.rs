@@ -1,4 +1,5 @@
-//! The steps of a program's passes over tiles.
+//! The steps of a program's passes, and how they are made of nodes. `plan.rs` makes them, and
+//! `compute.rs` runs them.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +11,33 @@ use super::products::Products;
 use super::program::{Binary, Node, Program, Unary};
 use super::space::operands_of;
 
-/// Operands are repeated in loops over rows if these have at least so many elements, else in memory.
+/// The loops over rows repeat an operand if a row has at least this many elements; for shorter rows
+/// the operand is expanded in memory.
 const LEAST_ROW: usize = 32;
 
-/// One step on a tile.
+/// One step of a pass: one loop, or a few, over a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) action: Action,
-    /// The values that it reads.
+    /// The values that the step reads.
     pub(super) args: SmallVec<[Arg; 3]>,
-    /// The buffer that it writes.
+    /// The value that the step makes, or `usize::MAX`; once buffers are assigned, the buffer of the
+    /// value.
     pub(super) out: usize,
     /// The axes of the tile along which its value varies.
     pub(super) set: u64,
-    /// The innermost axes of `set` that a row of the value has, where operands are the same in all
-    /// rows or have one element for each; else all of them.
+    /// The innermost axes of `set`, which are a row, if an operand is the same in all rows or has
+    /// one element for each row; else all axes of `set`.
     pub(super) row: u64,
-    /// The output that its value is.
+    /// The output that the value is, if it is one.
     pub(super) stored: Option<usize>,
-    /// Whether no other step reads its value.
+    /// Whether only the step that stores the output reads the value.
     pub(super) is_only_stored: bool,
-    /// Whether its value is the same in all tiles of a pass, as what is made of the results of
-    /// reductions alone often is.
+    /// Whether the value is the same in all tiles of a pass, so that it is computed once. Values
+    /// that are made of results of reductions alone often are.
     pub(super) is_kept: bool,
-    /// Whether it fetches what the next tile reads: the last step that can, since one that stores
-    /// results meanwhile waits least.
+    /// Whether the step prefetches what a later tile reads. The last step that can does so, since a
+    /// step that stores results meanwhile waits least.
     pub(super) fetches: bool,
 }
 
@@ -57,26 +60,27 @@ impl Step {
 /// A value that a step reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Arg {
-    /// Its buffer.
+    /// The value; once buffers are assigned, the buffer of the value.
     pub(super) value: usize,
     pub(super) along: Along,
 }
 
-/// How an operand of an elementwise op varies over the value.
+/// How an operand of an elementwise op varies over the elements of the op's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Along {
-    /// It has an element for each.
+    /// It has an element for each element of the value.
     All,
     /// It has the elements of one row, for all rows.
     Row,
     /// It has one element for each row.
     Rows,
-    /// It has one element for all.
+    /// It has one element for the whole value.
     One,
 }
 
 impl Along {
-    /// The elements of an operand of a value of `len` elements in rows of `row`.
+    /// The number of elements of an operand, if the value has `len` elements in rows of `row`
+    /// elements.
     pub(super) fn len(self, len: usize, row: usize) -> usize {
         match self {
             Self::All => len,
@@ -86,8 +90,8 @@ impl Along {
         }
     }
 
-    /// Returns how a value along the axes `own` varies over one along the axes `set`, and the axes
-    /// of a row; `None` if it has neither a row nor an element for each row.
+    /// Returns how a value along the axes `own` varies over a value along the axes `set`, and the
+    /// axes of a row; `None` if it has neither the elements of a row nor one element for each row.
     fn of(own: u64, set: u64) -> Option<(Self, u64)> {
         let others = set & !own;
         match (own, others) {
@@ -100,7 +104,7 @@ impl Along {
     }
 }
 
-/// Checks whether all axes of a set lie within those of another one. Axes are numbered from the
+/// Checks whether all axes of `set` lie inside of all axes of `other`. Axes are numbered from the
 /// outermost one.
 fn is_within(set: u64, other: u64) -> bool {
     set.trailing_zeros() >= u64::BITS - other.leading_zeros()
@@ -112,7 +116,7 @@ pub(super) enum Action {
     /// Reads an operand.
     Input(usize),
     Constant(f64),
-    /// Reads the results of a reduction, or the squared deviations beside.
+    /// Reads the results of a reduction, or its squared deviations.
     Reduced {
         reduction: usize,
         deviations: bool,
@@ -120,16 +124,16 @@ pub(super) enum Action {
     Unary(Unary),
     Binary(Binary),
     Select,
-    /// Several ops, one after the other.
+    /// Computes several ops, one after the other, in one loop.
     Chain(Chain),
-    /// Repeats a value that varies along fewer axes.
+    /// Repeats a value that varies along the axes of this set alone.
     Expand(u64),
-    /// Adds a tile to a reduction, if it is the first one along the axes `first`.
+    /// Adds a tile to a reduction, if the tile is the first one along the axes `first`.
     Accumulate {
         reduction: usize,
         first: u64,
     },
-    /// Adds the products of tiles to a reduction.
+    /// Adds the products of two factors to a reduction.
     Products(Products),
     /// Writes an output, if the tile is the first one along the axes `first`.
     Store {
@@ -138,17 +142,17 @@ pub(super) enum Action {
     },
 }
 
-/// One walk through a slab.
+/// One walk over the tiles of a slab.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// The axes that it goes along.
+    /// The set of axes along which the pass goes.
     pub(super) axes: u64,
     pub(super) steps: Vec<Step>,
-    /// The reductions within a slab that are complete afterwards.
+    /// The reductions within a slab that are complete after the pass.
     pub(super) ends: Vec<usize>,
 }
 
-/// For each of this many values, how many arguments of steps it is.
+/// Returns for each of `values` values the number of arguments of steps that it is.
 pub(super) fn uses_of(passes: &[Pass], values: usize) -> Vec<usize> {
     let mut uses = vec![0usize; values];
     for arg in passes.iter().flat_map(|pass| &pass.steps).flat_map(|step| &step.args) {
@@ -159,12 +163,12 @@ pub(super) fn uses_of(passes: &[Pass], values: usize) -> Vec<usize> {
     uses
 }
 
-/// The purpose of a pass.
+/// A reduction or an output that a pass computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Root {
-    /// A reduction, by number, of a node.
+    /// The reduction of this number, and the node that it reduces.
     Reduction(usize, usize),
-    /// An output that is a node.
+    /// The output of this number, and the node that is written.
     Output(usize, usize),
 }
 
@@ -172,15 +176,15 @@ pub(super) enum Root {
 pub(super) struct Maker<'a> {
     pub(super) plan: &'a Plan,
     pub(super) program: &'a Program,
-    /// The values that there are: nodes, along sets of axes of the tile.
+    /// The values that were made, by node and set of axes of the tile.
     pub(super) values: &'a mut BTreeMap<(usize, u64), usize>,
-    /// The number of values.
+    /// The number of values that were made.
     pub(super) made: usize,
     pub(super) pass: Pass,
 }
 
 impl Maker<'_> {
-    /// Makes the steps that compute nodes.
+    /// Makes the steps that compute the nodes of `roots`, and the values that these need.
     pub(super) fn values_of(&mut self, roots: &[Root]) {
         let mut open: Vec<usize> = roots
             .iter()
@@ -203,10 +207,12 @@ impl Maker<'_> {
         }
     }
 
+    /// The axes of a tile along which a node varies.
     fn set(&self, place: usize) -> u64 {
         self.plan.space.varies[place] & self.plan.tile
     }
 
+    /// Makes the step that computes a node.
     fn value(&mut self, place: usize) {
         let set = self.set(place);
         let number = |node: usize| self.plan.space.number(node);
@@ -225,7 +231,7 @@ impl Maker<'_> {
                 let may_repeat = matches!(action, Action::Binary(_));
                 let own = if may_repeat { self.repeated(of.0, set) } else { set };
                 let (mut along, part) = Along::of(own, set).unwrap_or((Along::All, set));
-                // The rows of both operands are the same ones.
+                // The rows of both operands must be the same.
                 let splits = matches!(along, Along::Row | Along::Rows);
                 let is_long = self.plan.space.size(part) >= LEAST_ROW;
                 if splits && is_long && (row == set || row == part) {
@@ -240,8 +246,8 @@ impl Maker<'_> {
         self.push(place, Step { row, ..Step::new(action, args, set) });
     }
 
-    /// The axes along which an operand must have elements if a step along `set` repeats it by rows:
-    /// its own ones, or with them those within.
+    /// The axes along which an operand must have elements so that a step along `set` can repeat it
+    /// by rows: its own axes, or all axes of `set` from its outermost one inward.
     fn repeated(&self, place: usize, set: u64) -> u64 {
         let own = self.set(place);
         if Along::of(own, set).is_some() {
@@ -250,6 +256,7 @@ impl Maker<'_> {
         set & (u64::MAX << own.trailing_zeros())
     }
 
+    /// Adds a step that makes a new value of a node, and returns the value.
     fn push(&mut self, place: usize, step: Step) -> usize {
         let out = self.made;
         self.made += 1;
@@ -258,7 +265,8 @@ impl Maker<'_> {
         out
     }
 
-    /// The value of a node that was made, along more axes.
+    /// Returns the value of a node along the axes `set`, and expands the value that was made if it
+    /// varies along fewer axes.
     fn along(&mut self, place: usize, set: u64) -> usize {
         if let Some(&value) = self.values.get(&(place, set)) {
             return value;
@@ -269,7 +277,7 @@ impl Maker<'_> {
         self.push(place, Step::new(Action::Expand(own), args, set))
     }
 
-    /// Makes the step that a pass is for.
+    /// Makes the step that accumulates or stores a root.
     pub(super) fn end(&mut self, root: Root) {
         let space = &self.plan.space;
         let (action, of, axes) = match root {

@@ -1,10 +1,11 @@
-//! Sums of two products, such as the gradient of a norm's input, as one loop.
+//! Sums of two products, such as the gradient of a norm's input, as one loop. `plan.rs` makes them.
+//! For example,
 //!
 //! ```text
 //! ((dy scale - mean) - normed along) inverse,  normed = (x - m) inverse
 //! ```
 //!
-//! is [`Form::Terms`], which reads `dy` and `x` alone: neither products nor what they are made of are
+//! is a [`Form::Terms`], which reads `dy` and `x` alone: neither the products nor their factors are
 //! stored, unless other steps use them.
 
 use super::chain::Chain;
@@ -20,8 +21,8 @@ const SECOND_FACTOR: usize = 4;
 const ADDED: [usize; 2] = [7, 8];
 const TIMES: usize = 9;
 
-/// Makes such sums of the steps of passes, and leaves out the steps whose values no step uses. The last
-/// op of a sum comes first, so that a sum has as many ops as it can have.
+/// Makes such sums of the steps of passes, and removes the steps whose values no step uses. It
+/// begins with the last op of a sum, so that each sum has as many ops as it can have.
 pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
     for pass in passes.iter_mut().rev() {
         for step in pass.steps.iter_mut().rev() {
@@ -30,7 +31,7 @@ pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
                 continue;
             }
             let is_single = |value: usize| uses.get(value) == Some(&1);
-            // With fewer terms, its first value is a sum itself.
+            // With fewer terms, the first value of the sum is a sum itself.
             let mut sums = (1..=MOST_TERMS).rev();
             if let Some(sum) = sums.find_map(|most| found(makers, step, most, is_single)) {
                 count_uses(uses, step, |uses| uses - 1);
@@ -42,14 +43,15 @@ pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
     }
 }
 
-/// A value that is added to the first one of a sum.
+/// A value that is added to the first value of a sum, or subtracted from it.
 #[derive(Clone, Copy)]
 struct Term {
     arg: Arg,
     is_negated: bool,
 }
 
-/// Returns a step as a sum of two products with at most `most` terms behind the first one, if it is one.
+/// Returns a step as a sum of two products with at most `most` terms besides the first value, if it
+/// is one.
 fn found(
     makers: &Makers,
     step: &Step,
@@ -99,10 +101,11 @@ fn found(
     Some(Step { action: Action::Chain(chain), args: args.into_all(), row, ..step.clone() })
 }
 
-/// The most values that are added to the first one.
+/// The most terms of a sum besides the first value.
 const MOST_TERMS: usize = 3;
 
-/// A sum as its first value and what is added, one after the other. The steps within have no other users.
+/// Returns a sum as its first value and its terms, in order. No other steps may use the values
+/// within.
 fn flat(
     makers: &Makers,
     (set, most): (u64, usize),

@@ -1,4 +1,4 @@
-//! Elementwise ops on tiles.
+//! The loops of elementwise ops, loads and stores over a tile, as tasks. `compute.rs` runs them.
 
 #![expect(
     clippy::needless_range_loop,
@@ -15,7 +15,7 @@ use super::walk::Loops;
 use crate::elements::Number;
 use crate::level::{Level, Task};
 
-/// An op of one value, for each element.
+/// Computes an op of one value, for each element.
 pub(super) struct Apply<'a, R> {
     pub(super) op: Unary,
     pub(super) a: &'a [R],
@@ -23,7 +23,8 @@ pub(super) struct Apply<'a, R> {
     pub(super) level: Level,
 }
 
-/// Compiles an expression for CPUs that multiply and add in one instruction, and for others.
+/// Evaluates an expression with `f32::mul_add` where the level has the instruction, else with
+/// `fused_in_f64`.
 macro_rules! with_fused {
     ($level:expr, $fused:ident => $do:expr) => {
         if $level == Level::Base {
@@ -65,13 +66,15 @@ impl<R: Real> Task for Apply<'_, R> {
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a, R> {
     data: &'a [R],
-    /// How far apart what two rows have is.
+    /// The distance from the first element that a row reads to the first one that the next row
+    /// reads, in elements.
     apart: usize,
+    /// Whether it has an element for each element of a row; else it has one for the whole row.
     has_rows: bool,
 }
 
 impl<'a, R> Operand<'a, R> {
-    /// One element for all.
+    /// An operand of one element, for all.
     pub(super) fn one(element: &'a R) -> Self {
         Self::new(std::slice::from_ref(element), Along::One, 1)
     }
@@ -85,28 +88,28 @@ impl<'a, R> Operand<'a, R> {
         Self { data, apart, has_rows: matches!(along, Along::All | Along::Row) }
     }
 
-    /// The place of its first element, and how far apart what two rows have is.
+    /// The address of its first element, and the distance from row to row, in elements.
     pub(super) fn place(&self) -> (*const R, usize) {
         (self.data.as_ptr(), self.apart)
     }
 
-    /// Checks whether it has what `rows` rows of `len` elements need.
+    /// Checks whether its slice has all elements that `rows` rows of `len` elements read.
     pub(super) fn has_all(&self, rows: usize, len: usize) -> bool {
         let own = if self.has_rows { len } else { 1 };
         rows.saturating_sub(1).saturating_mul(self.apart).saturating_add(own) <= self.data.len()
     }
 
-    /// Checks whether it has one element for all.
+    /// Checks whether it has one element for all rows.
     pub(super) fn is_one(&self) -> bool {
         !self.has_rows && self.apart == 0
     }
 
-    /// Checks whether it has an element for each of a row.
+    /// Checks whether it has an element for each element of a row.
     pub(super) fn has_rows(&self) -> bool {
         self.has_rows
     }
 
-    /// The element for that of a row.
+    /// Returns the operand's element for an element of a row.
     pub(super) fn at(&self, row: usize, index: usize) -> R
     where
         R: Copy,
@@ -114,19 +117,20 @@ impl<'a, R> Operand<'a, R> {
         self.data[row * self.apart + if self.has_rows { index } else { 0 }]
     }
 
-    /// The elements for a row, which are one or as many as the row has.
+    /// Returns the `len` elements that a row reads, where `len` is 1 or the number of elements of
+    /// the row.
     #[inline(always)]
     pub(super) fn part(&self, row: usize, len: usize) -> &'a [R] {
         &self.data[row * self.apart..][..len]
     }
 }
 
-/// An op of two values, for each element of rows.
+/// Computes an op of two values, for each element of rows.
 pub(super) struct Combine<'a, R> {
     pub(super) op: Binary,
     pub(super) a: Operand<'a, R>,
     pub(super) b: Operand<'a, R>,
-    /// The elements of a row.
+    /// The number of elements of a row.
     pub(super) row: usize,
     pub(super) out: &'a mut [R],
 }
@@ -152,7 +156,7 @@ impl<R: Real> Task for Combine<'_, R> {
     }
 }
 
-/// One of two values for each element.
+/// Chooses one of two values, for each element.
 pub(super) struct Choose<'a, R> {
     pub(super) condition: &'a [R],
     pub(super) on_true: &'a [R],
@@ -224,9 +228,10 @@ fn zip<R: Real>(
     }
 }
 
-/// Reads the elements of a tile.
+/// Reads a tile's elements of an array.
 pub(super) struct Load<'a, E, R> {
-    /// The first element of the tile; all that `loops` reach must be readable.
+    /// The address of the tile's first element. Whoever makes a `Load` guarantees that all elements
+    /// that `loops` reach from there are readable.
     pub(super) start: *const E,
     pub(super) loops: &'a Loops,
     pub(super) out: &'a mut [R],
@@ -242,14 +247,16 @@ impl<E: Stored, R: Real> Task for Load<'_, E, R> {
             let out = &mut out[at..at + len];
             match loops.stride {
                 0 => {
-                    // SAFETY: whoever makes a load promises that its elements are readable.
+                    // SAFETY: the loops reach this element, so whoever made the `Load` guaranteed
+                    // that it is readable.
                     let element = unsafe { *from }.read();
                     for i in 0..len {
                         out[i] = element;
                     }
                 }
                 1 => {
-                    // SAFETY: as above.
+                    // SAFETY: the stride is 1, so the loops reach these `len` contiguous elements,
+                    // which are readable.
                     let elements = unsafe { std::slice::from_raw_parts(from, len) };
                     for i in 0..len {
                         out[i] = elements[i].read();
@@ -257,7 +264,7 @@ impl<E: Stored, R: Real> Task for Load<'_, E, R> {
                 }
                 stride => {
                     for i in 0..len {
-                        // SAFETY: as above.
+                        // SAFETY: the loops reach this element, so it is readable.
                         out[i] = unsafe { *from }.read();
                         from = from.wrapping_offset(stride);
                     }
@@ -267,9 +274,11 @@ impl<E: Stored, R: Real> Task for Load<'_, E, R> {
     }
 }
 
-/// Writes the elements of a tile.
+/// Writes a tile's elements to an array.
 pub(super) struct Store<'a, E, R> {
-    /// The first element of the tile; all that `loops` reach must be writable, by this task alone.
+    /// The address of the tile's first element. Whoever makes a `Store` guarantees that all
+    /// elements that `loops` reach from there are writable and used by this task alone; they may be
+    /// uninitialised.
     pub(super) start: *mut E,
     pub(super) loops: &'a Loops,
     pub(super) a: &'a [R],
@@ -284,8 +293,8 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
             let mut to = start.wrapping_offset(offset);
             let a = &a[at..at + len];
             if loops.stride == 1 {
-                // SAFETY: whoever makes a store promises that its elements are this task's own; a
-                // `MaybeUninit` may have no value.
+                // SAFETY: the stride is 1, so the loops reach these `len` contiguous elements,
+                // which this task alone uses. A `MaybeUninit` may be uninitialised.
                 let elements =
                     unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<E>>(), len) };
                 for i in 0..len {
@@ -294,7 +303,7 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
                 continue;
             }
             for i in 0..len {
-                // SAFETY: as above.
+                // SAFETY: the loops reach this element, so this task alone may write it.
                 unsafe { to.write(E::written(a[i])) };
                 to = to.wrapping_offset(loops.stride);
             }
@@ -302,8 +311,8 @@ impl<E: Stored, R: Real> Task for Store<'_, E, R> {
     }
 }
 
-/// Repeats the elements of a value along the axes that it lacks: they lie in `a` as in an array
-/// with distances of 0.
+/// Repeats the elements of a value along the axes that it lacks: along these, `loops` go over `a`
+/// with a stride of 0.
 pub(super) struct Expand<'a, R> {
     pub(super) a: &'a [R],
     pub(super) loops: &'a Loops,

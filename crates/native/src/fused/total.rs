@@ -1,4 +1,5 @@
-//! Where what is reduced of tiles is added up.
+//! The totals of reductions: accumulators in `f64`, to which the results of tiles are added. Folds
+//! of tiles write here.
 
 use super::fold::MOST_ROWS;
 use super::program::Reduction;
@@ -6,15 +7,15 @@ use super::real::Real;
 use super::walk::Loops;
 use crate::folds::{Accumulate, Max, Min};
 
-/// Accumulators of a reduction, one for each element of its result, in `f64`.
+/// The accumulators of a reduction, one for each result, in `f64`.
 #[derive(Clone, Debug)]
 pub(super) struct Accumulators {
     reduction: Reduction,
     /// Sums, products, extrema or means.
     values: Vec<f64>,
-    /// The rounding errors of sums, or squared deviations.
+    /// The rounding errors of sums, or the squared deviations of moments.
     others: Vec<f64>,
-    /// The number of elements, for moments.
+    /// The number of elements of each mean, for moments.
     counts: Vec<f64>,
 }
 
@@ -43,7 +44,7 @@ impl Accumulators {
         self.counts.fill(0.0);
     }
 
-    /// Adds what is reduced already: a value, squared deviations, and the number of elements.
+    /// Adds one result of a tile: a value, its squared deviations, and the number of its elements.
     #[inline(always)]
     fn add(&mut self, at: usize, value: f64, other: f64, count: f64) {
         let held = self.values[at];
@@ -66,7 +67,7 @@ impl Accumulators {
         };
     }
 
-    /// Adds sums to neighbours: a loop that becomes vectors.
+    /// Adds sums to neighbouring accumulators, by a loop that the compiler vectorises.
     #[inline(always)]
     fn add_sums<R: Real>(&mut self, at: usize, parts: &[R]) {
         let values = &mut self.values[at..at + parts.len()];
@@ -78,8 +79,8 @@ impl Accumulators {
         }
     }
 
-    /// Adds means and squared deviations of `count` elements each to neighbours: a loop that becomes
-    /// vectors.
+    /// Adds means and squared deviations of `count` elements each to neighbouring accumulators, by
+    /// a loop that the compiler vectorises.
     #[inline(always)]
     fn add_moments<R: Real>(&mut self, at: usize, means: &[R], squares: &[R], count: f64) {
         let len = means.len();
@@ -94,7 +95,7 @@ impl Accumulators {
         }
     }
 
-    /// Adds what is reduced of a tile: see [`Total::add`].
+    /// Adds the results of a tile: see [`Total::add`].
     #[inline(always)]
     fn add_all<R: Real>(
         &mut self,
@@ -147,11 +148,11 @@ impl Accumulators {
         }
     }
 
-    /// The results: the first ones, and for moments the squared deviations.
+    /// Writes the results to `to`, and for moments the squared deviations to `deviations`.
     pub(super) fn finish<R: Real>(&self, to: &mut [R], deviations: &mut [R]) {
         for (at, to) in to.iter_mut().enumerate() {
             let value = self.values[at];
-            // An infinite sum lost nothing that could be told.
+            // The rounding error of an infinite sum is NaN, so it is not added.
             let is_sum = self.reduction == Reduction::Sum && value.is_finite();
             *to = R::from_f64(if is_sum { value + self.others[at] } else { value });
         }
@@ -161,21 +162,24 @@ impl Accumulators {
     }
 }
 
-/// The mean of two sets of elements by their means and counts, and what is added to their squared
-/// deviations (Chan, Golub and LeVeque).
+/// Returns the mean of two sets, given the mean and the count of each, and what is added to their
+/// squared deviations (Chan, Golub and LeVeque): `mean + d others / both` and
+/// `d^2 count others / both`, where `d = other - mean` and `both = count + others`.
 #[inline(always)]
 fn both_moments((mean, count): (f64, f64), (other, others): (f64, f64)) -> (f64, f64) {
     let both = count + others;
     let share = if both == 0.0 { 0.0 } else { others / both };
     let apart = other - mean;
-    // The first mean is taken as it is, and an infinite one stays: it has no difference from another one.
+    // The mean of an empty first set is not used. An infinite mean stays: a difference from it
+    // would be NaN.
     let is_first = count == 0.0;
     let more = if is_first { 0.0 } else { apart * apart * count * share };
     let moved = if mean.is_infinite() { mean + other } else { mean + apart * share };
     (if is_first { other } else { moved }, more)
 }
 
-/// The sum and what it lost, after Knuth, The Art of Computer Programming, 4.2.2.
+/// Returns `a + b`, rounded, and the rounding error, after Knuth, The Art of Computer Programming,
+/// 4.2.2.
 #[inline(always)]
 fn summed(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -195,13 +199,13 @@ impl<F: Accumulate<f64, First = f64, Second = ()>> Merged for F {
     }
 }
 
-/// Sums of a few rows, which are added to accumulators together.
+/// Sums of a few rows that wait to be added to accumulators together.
 #[derive(Debug)]
 pub(super) struct Pending<R> {
     sums: Vec<R>,
-    /// Where the accumulators begin.
+    /// The index of the first accumulator.
     at: usize,
-    /// The number of rows.
+    /// The number of rows that were added up.
     rows: usize,
 }
 
@@ -210,7 +214,7 @@ impl<R: Real> Pending<R> {
         Self { sums: Vec::new(), at: 0, rows: 0 }
     }
 
-    /// Adds the sums to the accumulators.
+    /// Adds the sums to the accumulators, and begins anew.
     #[inline(always)]
     pub(super) fn flush(&mut self, to: &mut Accumulators) {
         if self.rows > 0 {
@@ -219,8 +223,9 @@ impl<R: Real> Pending<R> {
         }
     }
 
-    /// Lets `add` add `count` rows, each of which has an element for each of the `len` accumulators
-    /// from `at` on.
+    /// Has `add` add `count` rows to the sums; each row has an element for each of the `len`
+    /// accumulators from index `at` on. Sums for other accumulators, or of too many rows, are first
+    /// added to theirs.
     #[inline(always)]
     pub(super) fn add(
         &mut self,
@@ -242,16 +247,17 @@ impl<R: Real> Pending<R> {
     }
 }
 
-/// Where what is reduced of a tile goes.
+/// Where the results of a tile go.
 pub(super) enum Total<'a, R> {
-    /// It is added to that of other tiles, in the case of sums perhaps later.
+    /// They are added to those of other tiles; sums may wait.
     Accumulators(&'a mut Accumulators, &'a mut Pending<R>),
-    /// It is the result, and the squared deviations beside.
+    /// They are the results of the slab: the values, and the squared deviations.
     Results([&'a mut [R]; 2]),
 }
 
 impl<R: Real> Total<'_, R> {
-    /// Adds values, for moments also their squared deviations, which are of `count` elements each.
+    /// Adds values, and for moments their squared deviations; each value is made of `count`
+    /// elements.
     #[inline(always)]
     pub(super) fn add(
         self,
@@ -264,7 +270,7 @@ impl<R: Real> Total<'_, R> {
         match self {
             Self::Accumulators(to, _) => to.add_all(kind, (at, loops), values, squares, count),
             Self::Results([first, second]) => {
-                // A sum begins with 0.0: that of one -0.0 is no -0.0.
+                // A sum begins with 0.0, so the sum of one -0.0 is 0.0.
                 let start = if kind == Reduction::Sum { R::ZERO } else { -R::ZERO };
                 for (values, to) in [(Some(values), first), (squares, second)] {
                     let Some(values) = values else { continue };

@@ -1,11 +1,12 @@
-//! Loops over the elements of a tile in an array.
+//! The tiles of a pass, and loops over the elements of a tile in an array. `run.rs` goes from tile
+//! to tile, and steps run the loops.
 
 use smallvec::SmallVec;
 
 use super::plan::Plan;
 use super::steps::Pass;
 
-/// Where a tile lies: for each axis its first index, and the number of its indices.
+/// A tile: for each axis its first index, and the number of its indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub(super) from: SmallVec<[usize; 8]>,
@@ -13,19 +14,19 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The number of elements of a value that varies along a set of axes.
+    /// The number of elements that a value along the axes `set` has in the tile.
     #[inline(always)]
     pub(super) fn size(&self, set: u64) -> usize {
         let extents = self.extent.iter().enumerate().filter(|(axis, _)| set >> axis & 1 == 1);
         extents.map(|(_, &extent)| extent).product()
     }
 
-    /// Checks whether the tile is the first along all axes of a set.
+    /// Checks whether the tile begins at index 0 along all axes of a set.
     pub(super) fn is_first(&self, set: u64) -> bool {
         self.from.iter().enumerate().all(|(axis, &from)| set >> axis & 1 == 0 || from == 0)
     }
 
-    /// The loops over a set of axes, with the distance of neighbours along each.
+    /// Returns the loops over a set of axes in an array that has these strides.
     pub(super) fn loops(&self, set: u64, stride: impl Fn(usize) -> isize) -> Loops {
         let mut loops = Loops { around: SmallVec::new(), len: 1, stride: 1 };
         for (axis, &len) in self.extent.iter().enumerate().rev() {
@@ -45,7 +46,8 @@ impl Place {
     }
 }
 
-/// The distances in a tile of a value that varies along a set of axes; 0 along others.
+/// The strides of a value that is contiguous in a buffer and varies along a set of axes; 0 along
+/// others.
 pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
     let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, place.extent.len());
     let mut stride = 1isize;
@@ -61,8 +63,9 @@ pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
 /// The tiles of a pass over a slab.
 #[derive(Debug)]
 pub(super) struct Tiles {
-    /// The axes of which a tile has some indices only, from the innermost one.
+    /// The axes of which a tile does not have all indices, innermost first.
     cuts: SmallVec<[Cut; 8]>,
+    /// The number of tiles of a slab.
     pub(super) count: usize,
 }
 
@@ -70,15 +73,15 @@ pub(super) struct Tiles {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     axis: usize,
-    /// The indices of all parts, and those of one.
+    /// The number of indices of the axis, and of one part.
     len: usize,
     part: usize,
-    /// Whether the parts are those of slabs, else those of tiles.
+    /// Whether the parts are those of slabs; else they are those of tiles.
     is_outer: bool,
 }
 
 impl Tiles {
-    /// The tiles of a pass, at the first of which `place` then is.
+    /// Returns the tiles of a pass, and moves `place` to the first one.
     pub(super) fn of(plan: &Plan, pass: &Pass, place: &mut Place) -> Self {
         let mut tiles = Self { cuts: SmallVec::new(), count: 1 };
         place.from = SmallVec::from_elem(0, plan.space.axes.len());
@@ -103,7 +106,7 @@ impl Tiles {
         tiles
     }
 
-    /// Goes to a tile of a slab.
+    /// Moves `place` to a tile of a slab.
     pub(super) fn go(&self, mut slab: usize, mut tile: usize, place: &mut Place) {
         for &Cut { axis, len, part, is_outer } in &self.cuts {
             let left = if is_outer { &mut slab } else { &mut tile };
@@ -116,29 +119,31 @@ impl Tiles {
     }
 }
 
-/// Nested loops over an array, whose elements lie one after the other in a tile.
+/// Nested loops over the elements of a tile in an array. In the tile the elements are contiguous.
 #[derive(Clone, Debug)]
 pub(super) struct Loops {
-    /// The loops around the innermost one, from within: the number of indices and the distance.
+    /// The loops around the innermost one, from within: the number of indices, and the stride in
+    /// elements.
     around: SmallVec<[(usize, isize); 3]>,
     /// The number of indices of the innermost loop.
     pub(super) len: usize,
-    /// The distance of neighbours in it.
+    /// The stride of the innermost loop, in elements.
     pub(super) stride: isize,
 }
 
 impl Loops {
-    /// One loop over neighbours.
+    /// One loop over contiguous elements.
     pub(super) fn side_by_side(len: usize) -> Self {
         Self { around: SmallVec::new(), len, stride: 1 }
     }
 
-    /// Checks whether the elements lie side by side, in the order of the tile.
+    /// Checks whether the elements are contiguous, in the order of the tile.
     pub(super) fn is_dense(&self) -> bool {
         self.around.is_empty() && (self.stride == 1 || self.len == 1)
     }
 
-    /// The runs of the innermost loop: the places of the first element in the tile and in the array.
+    /// Returns the runs of the innermost loop: the index of the first element of each in the tile,
+    /// and its offset in the array, in elements.
     #[inline(always)]
     pub(super) fn runs(&self) -> Runs<'_> {
         let indices = SmallVec::from_elem(0, self.around.len());
@@ -146,8 +151,8 @@ impl Loops {
     }
 }
 
-/// See [`Loops::runs`]. No closure is called for each run: it would not be compiled for a task's
-/// level.
+/// The iterator of [`Loops::runs`]. A closure that is called for each run would not be compiled for
+/// a task's level.
 pub(super) struct Runs<'a> {
     loops: &'a Loops,
     indices: SmallVec<[usize; 3]>,
@@ -171,7 +176,7 @@ impl Iterator for Runs<'_> {
 }
 
 impl Runs<'_> {
-    /// Goes to the next run, if there is one.
+    /// Goes to the next run; returns whether there is one.
     fn advance(&mut self) -> bool {
         self.at += self.loops.len;
         for (index, &(len, stride)) in self.indices.iter_mut().zip(&self.loops.around) {

@@ -1,4 +1,5 @@
-//! Runs plans.
+//! Carries out the plan of a reduction: adds the blocks of each unit, merges pieces and writes the
+//! results. `reduce.rs` calls [`write_all`] for each type and fold.
 
 mod rows;
 
@@ -22,7 +23,8 @@ use crate::tasks::{Add, Finish, FoldAxis, Merge};
 use crate::vectors;
 use crate::view::View;
 
-/// Writes every result to `out`, whose length is their number.
+/// Reduces `view` along the axes of `reduced` and writes every result to `out`, whose length must
+/// be the number of results. Unless it returns an error, all of `out` is initialised.
 pub(crate) fn write_all<T: Element, F: Accumulate<T>>(
     view: &View<'_, T>,
     reduced: &Reduced,
@@ -57,18 +59,18 @@ pub(crate) fn write_all<T: Element, F: Accumulate<T>>(
         blocks: vectors::blocks_of::<T, F>(level),
     };
     debug_assert!(run.knows_its_vectors(), "the fold says which loops it has");
-    // The units of a plan write every result, and all ended if this is no error.
+    // Each result belongs to one unit of the plan, and without an error all units were run.
     run.all(pool)
 }
 
-/// Where results are written, from several threads.
+/// The slice that results are written to, shared by several threads.
 #[derive(Clone, Copy)]
 struct Results<O> {
     start: *mut O,
     len: usize,
 }
 
-/// A reduction under way.
+/// The state of a reduction, shared by its tasks.
 #[derive(Clone, Copy)]
 struct Run<'a, T, F: Accumulate<T>>
 where
@@ -79,17 +81,18 @@ where
     origin: *const T,
     results: Results<F::Output>,
     level: Level,
-    /// The loops over rows and over blocks that are written in vectors.
+    /// The SIMD loops over contiguous rows and over contiguous blocks, where the level has them.
     rows: Option<vectors::Rows<T, F::First, F::Second>>,
     blocks: Option<vectors::Blocks<T, F::First>>,
 }
 
-// SAFETY: the elements are only read, and shared by a view that outlives the run; units of a plan
-// write distinct results.
+// SAFETY: threads only read the elements at `origin`, which the view borrows for longer than the
+// run, and each result is written by one unit alone, which `run_once` runs once.
 unsafe impl<T: Element, F: Accumulate<T>> Sync for Run<'_, T, F> {}
 
 impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
-    /// Whether there are loops in vectors just where the fold says so: others must become vectors.
+    /// Checks that the level has SIMD loops exactly where the fold says so: elsewhere the generic
+    /// loops must be vectorised.
     fn knows_its_vectors(&self) -> bool {
         self.level == Level::Base
             || self.rows.is_some() == F::IN_VECTORS
@@ -111,7 +114,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         })
     }
 
-    /// Reduces whole units.
+    /// Reduces units, each along all its positions.
     fn units(&self, units: Range<usize>) {
         let plan = self.plan;
         let steps = plan.steps(plan.positions());
@@ -136,8 +139,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces some positions of a unit, at most so many steps, and writes the results of the unit if
-    /// this is its last piece to end.
+    /// Reduces one piece of a unit, with accumulators for `steps` steps. Writes the results of the
+    /// unit if this is its last piece to end.
     fn piece(&self, pieces: &Pieces<Accumulators<T, F>>, steps: usize, task: usize) {
         let plan = self.plan;
         let (unit, piece) = (task / plan.pieces, task % plan.pieces);
@@ -156,7 +159,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces a piece of a unit; the accumulators are empty.
+    /// Reduces a piece of a unit into accumulators, which are empty.
     fn reduce_piece(&self, unit: usize, piece: usize, into: &mut Accumulators<T, F>) {
         let plan = self.plan;
         let [from, to] = [piece, piece + 1].map(|n| share(plan.positions(), plan.pieces, n));
@@ -167,7 +170,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let to = if to == plan.positions() { len } else { to * plan.width() };
         let from = from * plan.width();
         let (start, _) = self.block_of(unit);
-        // SAFETY: these are elements of the row of the unit, all within the view's data.
+        // SAFETY: the unit is one contiguous row of `len` elements of the view, and
+        // `from <= to <= len`.
         let part = unsafe { std::slice::from_raw_parts(start.add(from), to - from) };
         let (first, mut second) = self.reduced(part);
         self.fold.shift(&mut second, small(from));
@@ -176,7 +180,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces the rows of a unit at some positions along the other reduced axes, and adds the results.
+    /// Reduces the rows of a unit at some positions along the other reduced axes, and adds their
+    /// results.
     fn add_by_rows(
         &self,
         accumulators: &mut Accumulators<T, F>,
@@ -187,7 +192,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let count = self.last_len(unit);
         for at in positions {
             let (start, place) = moved(base, at, &self.plan.reduced);
-            // SAFETY: the block is `len` elements of the view side by side, all within its data.
+            // SAFETY: rows are contiguous (`Plan::take_rows`), and all `len` elements are at
+            // indices of the view.
             let elements = unsafe { std::slice::from_raw_parts(start, len) };
             let Accumulators { firsts, seconds, spare, spare_2, .. } = &mut *accumulators;
             let (results, spare) = spare.split_at_mut(count);
@@ -203,7 +209,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Adds the blocks of a unit at some positions along the reduced axes.
+    /// Adds the blocks of a unit at some positions along the reduced axes outside of the block.
     fn add(&self, accumulators: &mut Accumulators<T, F>, unit: usize, positions: Range<usize>) {
         let plan = self.plan;
         if plan.is_by_rows {
@@ -237,7 +243,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Adds what remains of a reduced axis beside whole parts.
+    /// Adds the indices of a cut reduced axis that are left after its whole parts.
     fn add_rest(
         &self,
         accumulators: &mut Accumulators<T, F>,
@@ -263,7 +269,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         accumulators.stepped(1);
     }
 
-    /// Adds the same blocks of each member of a group, `len` elements of each.
+    /// Adds the blocks `rows`, and the same blocks of the other members of the group: `len`
+    /// elements each.
     fn add_members(
         &self,
         accumulators: &mut Accumulators<T, F>,
@@ -277,8 +284,9 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             let at = member * width;
             let firsts = &mut accumulators.firsts[at..at + len];
             let seconds = &mut accumulators.seconds[at..at + len];
-            // SAFETY: the blocks and their elements are at indices of the view, whose elements all
-            // lie within its data; the level, which was detected, has the loops.
+            // SAFETY: all these elements are at indices of the view, so they are readable, and
+            // there are `len` in each block as in `firsts` and `seconds`. `blocks` is a loop of the
+            // level that this CPU has, and gets contiguous blocks alone.
             unsafe {
                 match self.blocks {
                     Some(add) if rows.step == 1 => add(rows, firsts),
@@ -289,7 +297,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Returns the first element of a unit's first block, and the elements of its blocks.
+    /// Returns the address of the first element of a unit's first block, and the length of its
+    /// blocks.
     fn block_of(&self, unit: usize) -> (*const T, usize) {
         let plan = self.plan;
         let mut left = unit;
@@ -301,25 +310,26 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         (start, plan.width() / plan.block.last().map_or(1, |axis| axis.len) * self.last_len(unit))
     }
 
-    /// The indices of the block's last axis in a unit: fewer in the last part of a kept axis.
+    /// The number of indices of the block's last axis in a unit: the last part of a kept axis may
+    /// have fewer.
     fn last_len(&self, unit: usize) -> usize {
         let len = self.plan.block.last().map_or(1, |axis| axis.len);
         if self.plan.group.is_some() { len } else { self.part_of(unit).unwrap_or(len) }
     }
 
-    /// The number of blocks of a unit that are added in turn.
+    /// The number of blocks that are added in turn in a unit.
     fn members_of(&self, unit: usize) -> usize {
         if self.plan.group.is_some() { self.part_of(unit).unwrap_or(1) } else { 1 }
     }
 
-    /// The indices of the kept axis that is cut in the part of a unit.
+    /// The number of indices of the cut kept axis in a unit; `None` if no kept axis is cut.
     fn part_of(&self, unit: usize) -> Option<usize> {
         let cut = self.plan.kept_cut()?;
         let part = unit % self.plan.kept.first().map_or(1, |axis| axis.len);
         Some(cut.part.min(cut.axis.len - part * cut.part))
     }
 
-    /// Reduces the axes within the block, and writes the results of a unit.
+    /// Folds the reduced axes within the block, and writes the results of a unit.
     fn finish(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         accumulators.gather();
         let mut axes = Axes::from_slice(self.plan.left());
@@ -349,7 +359,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         self.write(&axes, (firsts, seconds), unit);
     }
 
-    /// Adds to the places of accumulators those of the elements within the block.
+    /// Adds to the place of each accumulator the place of its element within the block.
     fn tell_places(&self, axes: &[Axis], seconds: &mut [F::Second]) {
         for (index, second) in seconds.iter_mut().enumerate() {
             let (mut left, mut place) = (index, 0);
@@ -361,7 +371,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Writes the results of a unit.
+    /// Writes the results of a unit, whose accumulators vary along the kept ones of `axes`.
     fn write(&self, axes: &[Axis], (firsts, seconds): (&[F::First], &[F::Second]), unit: usize) {
         let base = self.result_of(unit);
         let places: SmallVec<[(usize, usize); 6]> = Plan::places(axes);
@@ -377,7 +387,9 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
                 debug_assert!(start + len <= self.results.len, "results within the array");
                 let range = run * len..(run + 1) * len;
                 let from = (&firsts[range.clone()], &seconds[range]);
-                // SAFETY: as below; writing to `MaybeUninit` reads nothing.
+                // SAFETY: the results of a unit are within the array and no other unit writes them,
+                // so these `len` results are this task's alone. A `MaybeUninit` may be
+                // uninitialised.
                 let to = unsafe {
                     let to = self.results.start.add(start).cast::<MaybeUninit<F::Output>>();
                     std::slice::from_raw_parts_mut(to, len)
@@ -402,24 +414,24 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         base
     }
 
-    /// Writes one result.
+    /// Writes the result of an accumulator at the index `to`.
     fn write_one(&self, to: usize, first: F::First, second: F::Second) {
         debug_assert!(to < self.results.len, "a result within the array");
         let value = self.fold.finish(first, second);
-        // SAFETY: indices of kept axes times their distances in the result are below the number of
-        // results, and no two units write the same one.
+        // SAFETY: `to` is the sum of kept indices times their strides in the result, which is below
+        // the number of results, and no two units write the same one.
         unsafe { self.results.start.add(to).write(value) };
     }
 }
 
-/// The first of the `n`th of `parts` almost equal parts of `all`.
+/// Returns where part `n` begins if `all` items are divided into `parts` almost equal parts.
 pub(crate) fn share(all: usize, parts: usize, n: usize) -> usize {
     let (whole, more) = (all / parts, all % parts);
     whole * n + more.min(n)
 }
 
-/// Moves an address to position `at` along axes, the first of which is the innermost one. Returns the
-/// place there, too.
+/// Returns the address, and the place, at position `at` along axes, innermost first, counted from
+/// `start` and from place 0.
 fn moved<T>(mut start: *const T, at: usize, axes: &[Axis]) -> (*const T, usize) {
     let (mut left, mut place) = (at, 0);
     for axis in axes {
@@ -449,7 +461,7 @@ fn kept_apart(axis: &Axis) -> usize {
     }
 }
 
-/// A place, which is below `u32::MAX` wherever places are told.
+/// Returns a place as a `u32`. It is below `u32::MAX` wherever the fold finds places.
 fn small(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }

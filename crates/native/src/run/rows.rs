@@ -1,4 +1,5 @@
-//! Reductions of rows whose elements lie side by side.
+//! Reductions of contiguous rows: short rows many at a time, long rows in parts. `run/mod.rs` calls
+//! them.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -12,16 +13,17 @@ use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Waiting};
 use crate::level::on_level;
 use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
 
-/// Fewer elements than this are no part of a row of their own.
+/// A rest of fewer elements than this is reduced together with the part before it.
 const SHORT_REST: usize = ROW_PART / 2;
 
 impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
-    /// Reduces a unit of short rows.
+    /// Reduces a unit of short contiguous rows.
     pub(super) fn short_rows(&self, accumulators: &mut Accumulators<T, F>, unit: usize) {
         let &[row, rows] = self.plan.block.as_slice() else { return };
         let (start, len) = self.block_of(unit);
         let count = self.last_len(unit);
-        // SAFETY: the block is `len` elements of the view side by side, all within its data.
+        // SAFETY: rows are contiguous (`Plan::is_short_rows`), and all `len` elements are at
+        // indices of the view.
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let (firsts, seconds) = (&mut firsts[..count], &mut seconds[..count]);
@@ -33,8 +35,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         self.write(&[rows], (firsts, seconds), unit);
     }
 
-    /// Reduces rows of `len` elements, one for each accumulator, if the results are a part of these: it
-    /// goes to the array at once. Returns whether it did.
+    /// Reduces rows of `len` elements straight to the result array, if one part of an accumulator
+    /// is the result. The results of the unit must be contiguous. Returns whether it did so.
     fn write_rows(
         &self,
         elements: &[T],
@@ -46,11 +48,12 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         debug_assert!(at + count <= self.results.len, "results within the array");
         let to = self.results.start.wrapping_add(at);
         let is_first = TypeId::of::<F::First>() == TypeId::of::<F::Output>();
-        // The types are looked at, whatever a fold claims.
+        // The types are compared as well, so that a wrong `RESULT` cannot write another type.
         let is_second = TypeId::of::<F::Second>() == TypeId::of::<u32>()
             && TypeId::of::<F::Output>() == TypeId::of::<i32>();
-        // SAFETY: the types are one, or `u32` and `i32`; the results of a unit are those of this task
-        // alone. The slices get nothing but values.
+        // SAFETY: `to` begins the `count` results of this unit, which no other task writes. The
+        // types are the same, or `i32` for `u32`, so the layouts are. `reduce_rows_to` writes
+        // nothing but initialised values to these slices.
         unsafe {
             let to = match F::RESULT {
                 Part::First if is_first => {
@@ -65,7 +68,9 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces rows of `len` elements, one for each accumulator.
+    /// Reduces rows of `len` elements, one for each accumulator. `spare` is scratch of
+    /// [`LEFT`](crate::kernel::LEFT) accumulators for each row; SIMD loops and rows longer than
+    /// [`LONG_ROW`] need none.
     pub(super) fn reduce_rows(
         &self,
         elements: &[T],
@@ -74,7 +79,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         spare: Parts<'_, T, F>,
     ) {
         let fold = self.fold;
-        // SAFETY: the loops write accumulators.
+        // SAFETY: `reduce_rows_to` writes nothing but initialised accumulators.
         if unsafe { self.reduce_rows_to(elements, len, (as_room(to), as_room(to_2))) } {
             return;
         }
@@ -88,33 +93,35 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces rows of `len` elements, one for each accumulator, and writes them all, if there are
-    /// loops that write accumulators alone. Returns whether there are.
+    /// Reduces rows of `len` elements, one for each accumulator, if there is a loop that writes all
+    /// accumulators and reads none. Returns whether there is one.
     fn reduce_rows_to(&self, elements: &[T], len: usize, to: Rooms<'_, T, F>) -> bool {
         if (2..=MOST_STEPPED).contains(&len) {
             on_level(self.level, StepRows { fold: self.fold, elements, len, to });
             return true;
         }
         let Some(reduce) = self.rows else { return false };
-        // SAFETY: the level, which was detected, has these loops; there is a row for each accumulator.
+        // SAFETY: the loop is one of the level that this CPU has, `len` is not 0, and `elements`
+        // has a row for each accumulator of `to`.
         unsafe { reduce(elements, len, to, self.plan.is_far) };
         true
     }
 
-    /// Reduces rows, each to one element.
+    /// Reduces units that are contiguous rows of `len` elements.
     pub(super) fn whole_rows(&self, units: Range<usize>, len: usize) {
         for unit in units {
             let (start, _) = self.block_of(unit);
-            // SAFETY: a row is `len` elements of the view side by side, all within its data.
+            // SAFETY: the unit is a contiguous row of `len` elements (`Plan::row`), all at indices
+            // of the view.
             let row = unsafe { std::slice::from_raw_parts(start, len) };
             let (first, second) = self.reduced(row);
             self.write_one(self.result_of(unit), first, second);
         }
     }
 
-    /// Reduces elements that lie side by side.
+    /// Reduces contiguous elements to one accumulator.
     pub(super) fn reduced(&self, row: &[T]) -> (F::First, F::Second) {
-        // A short rest is one part with the elements before it: a part takes as long as many elements.
+        // A short rest joins the part before it: a part of its own takes as long as many elements.
         let last = match row.len() % ROW_PART {
             rest @ 1..SHORT_REST => ROW_PART + rest,
             rest => rest,
@@ -143,8 +150,9 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
         let (mut first, mut second) = self.fold.start();
         if let Some(reduce) = self.rows {
-            // SAFETY: the level, which was detected, has these loops, which write accumulators; there is
-            // one row.
+            // SAFETY: the loop is one of the level that this CPU has. It gets one row of
+            // `part.len()` elements for one accumulator, and writes nothing but an initialised
+            // accumulator.
             unsafe {
                 let to = std::slice::from_mut(&mut first);
                 let to = (as_room(to), as_room(std::slice::from_mut(&mut second)));
