@@ -5,6 +5,7 @@ pub mod digits;
 pub mod equivalence;
 pub mod index_range;
 pub mod iteration;
+pub(crate) mod likeness;
 pub mod min_cut;
 pub mod reduce;
 pub mod region;

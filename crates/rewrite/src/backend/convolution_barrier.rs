@@ -25,7 +25,7 @@ use super::{add_barrier, outside_of_fusions};
 use crate::analysis::sharding::is_partitioned;
 use crate::cost::contraction::moves_space;
 use crate::driver::numbers::Class;
-use crate::driver::scales::{Edited, Scales, Words, together};
+use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass, Place};
 
 /// See the module.
@@ -63,8 +63,8 @@ impl Pass for ConvolutionBarrier {
         let mut changes = scales.attempt(self, module, cx, |module| bar(module, &found))?;
         // If all barriers together cost more than they save, try them in smaller groups.
         if changes.is_none() && found.len() > 1 {
-            for some in found.chunks(together(module, found.len())) {
-                let made = scales.attempt(self, module, cx, |module| bar(module, some))?;
+            for some in classes(module, found, |&id| [id]) {
+                let made = scales.attempt(self, module, cx, |module| bar(module, &some))?;
                 changes = Some(changes.unwrap_or(0) + made.unwrap_or(0));
             }
         }
@@ -105,5 +105,5 @@ fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, E
         let users: Vec<Use> = module.uses(id).collect();
         add_barrier(module, id, &users)?;
     }
-    Ok(Some((Words { place, what }, found.len())))
+    Ok(Some((vec![Words { place, what }], found.len())))
 }

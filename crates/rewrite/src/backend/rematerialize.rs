@@ -61,7 +61,7 @@ use crate::cost::shared::{
 };
 use crate::driver::Place;
 use crate::driver::numbers::Class;
-use crate::driver::scales::{Scales, Words, together};
+use crate::driver::scales::{Scales, Words, classes};
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -89,23 +89,20 @@ impl Pass for Rematerialize {
             return Ok(0);
         }
         let found = candidates(module, cx);
-        let together = together(module, found.len());
         let mut begun: Option<Scales<'_>> = None;
         let mut changes = 0;
-        for some in found.chunks(together) {
+        for some in classes(module, found, |copies| copies.members().collect::<Vec<_>>()) {
             let scales = match &mut begun {
                 Some(scales) => scales,
                 None => begun.insert(Scales::of(module, cx)?),
             };
             let made = scales.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
-                let Some(first) = some.first() else { return Ok(None) };
-                let place = Place::of(module, first.value);
-                let what = words(module, &some);
+                let words: Vec<Words> = some.iter().map(|copies| copies.words(module)).collect();
                 for copies in &some {
                     copies.make(module)?;
                 }
-                Ok(Some((Words { place, what }, some.len())))
+                Ok((!some.is_empty()).then_some((words, some.len())))
             })?;
             changes += made.unwrap_or(0);
         }
@@ -138,17 +135,6 @@ fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
         found.extend(copies.filter(|copies| copies.pay(module, &target.reductions)));
     }
     found
-}
-
-fn words(module: &Module, found: &[&Copies]) -> String {
-    match found {
-        [Copies { value, by, .. }] => {
-            let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
-            let reductions: Vec<String> = by.iter().map(name).collect();
-            format!("`{}` anew for {}", module.name_of(*value), reductions.join(", "))
-        }
-        _ => format!("{} values anew for their reductions", found.len()),
-    }
 }
 
 /// A value that reductions share, the instructions that a copy of it needs, and its readers.
@@ -197,6 +183,15 @@ impl Copies {
     fn members(&self) -> impl Iterator<Item = InstId> + '_ {
         let parts = self.cone.iter().map(|part| part.id);
         parts.chain(self.by.iter().flat_map(|shared| shared.readers.iter().copied()))
+    }
+
+    /// Returns the words of the note.
+    fn words(&self, module: &Module) -> Words {
+        let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
+        let reductions: Vec<String> = self.by.iter().map(name).collect();
+        let name = module.name_of(self.value);
+        let what = format!("`{name}` anew for {}", reductions.join(", "));
+        Words { place: Place::of(module, self.value), what }
     }
 
     /// Checks whether all of [`Self::members`] are still in the module.

@@ -60,25 +60,47 @@ impl Context<'_> {
     /// Checks whether a candidate is to be made: it pays, fuel is left, and it is not one of the
     /// skipped rewrites. Notes that it was made, or why it does not pay.
     pub(crate) fn accept(&mut self, pass: &'static str, candidate: Candidate) -> bool {
-        let Candidate { place, done, would, also, cycles } = candidate;
-        let costs = cycles.text(&self.target.name);
-        if !cycles.pay() {
-            self.left(pass, place, format!("{would} would cost {costs}"), Some(cycles));
+        self.accept_all(pass, vec![candidate])
+    }
+
+    /// As [`Self::accept`], of candidates that are made together or not at all, and cost the same.
+    pub(crate) fn accept_all(&mut self, pass: &'static str, candidates: Vec<Candidate>) -> bool {
+        let pay = candidates.iter().all(|candidate| candidate.cycles.pay());
+        if pay
+            && !self.spend(pass, candidates.iter().map(|candidate| candidate.place.text.as_str()))
+        {
             return false;
         }
-        if !self.spend(pass, &place.text) {
-            return false;
+        for Candidate { place, done, would, also, cycles } in candidates {
+            let costs = cycles.text(&self.target.name);
+            if pay {
+                let (text, cycles) = (format!("{done}: {costs}{also}"), Some(cycles));
+                self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles });
+            } else {
+                self.left(pass, place, format!("{would} would cost {costs}"), Some(cycles));
+            }
         }
-        let text = format!("{done}: {costs}{also}");
-        let cycles = Some(cycles);
-        self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles });
-        true
+        pay
+    }
+
+    /// Notes why candidates are not made that pay. Returns `false`.
+    pub(crate) fn refuse_all(
+        &mut self,
+        pass: &'static str,
+        candidates: Vec<Candidate>,
+        why: &str,
+    ) -> bool {
+        for Candidate { place, would, cycles, .. } in candidates {
+            let costs = cycles.text(&self.target.name);
+            self.refuse(pass, place, format!("{would} would cost {costs}, but {why}"));
+        }
+        false
     }
 
     /// Takes fuel for a rewrite that pays by other figures than the target's cycles, and notes it.
     /// Returns `false` if no fuel is left, or if it is to be skipped.
     pub(crate) fn make(&mut self, pass: &'static str, place: Place, text: String) -> bool {
-        let is_made = self.spend(pass, &place.text);
+        let is_made = self.spend(pass, [place.text.as_str()].into_iter());
         if is_made {
             self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles: None });
         }
@@ -94,10 +116,12 @@ impl Context<'_> {
         self.notes.push(Note { pass, verdict: Verdict::Left, place, text, cycles });
     }
 
-    /// Takes one unit of fuel for a rewrite of a pass at a place. Returns `false` if none is left,
-    /// or if that rewrite is to be skipped.
-    fn spend(&mut self, pass: &'static str, place: &str) -> bool {
-        if self.skipped.iter().any(|one| one.pass == pass && one.place == place) {
+    /// Takes one unit of fuel for a rewrite of a pass at these places. Returns `false` if none is
+    /// left, or if a rewrite at one of them is to be skipped.
+    fn spend<'p>(&mut self, pass: &str, mut places: impl Iterator<Item = &'p str>) -> bool {
+        let is_skipped =
+            |place| self.skipped.iter().any(|one| one.pass == pass && one.place == place);
+        if places.any(is_skipped) {
             return false;
         }
         match self.fuel.checked_sub(1) {

@@ -1,21 +1,58 @@
 //! Weighs a module as a whole, for rewrites that change when many instructions can run.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
 use super::report::Place;
+use crate::analysis::likeness::Likeness;
 use crate::canonicalize::dce::{remove_cascade, remove_unused};
 use crate::cost::{Ledger, SweepCount, pays};
 
 /// The number of instructions that may be weighed in all to decide on groups.
 const MOST_WEIGHED: usize = 1 << 20;
 
-/// Returns the number of groups that are decided on at once: one, unless the module is large.
-pub(crate) fn together(module: &Module, groups: usize) -> usize {
-    let asked = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
-    groups.div_ceil(asked).max(1)
+/// Returns the candidates in the classes that are decided on at once, in the order of their first
+/// members: candidates of one computation whose `members` look alike, as those of a model's layers do. In
+/// a module with so many classes that weighing each would take long, several classes are one.
+pub(crate) fn classes<T, I: IntoIterator<Item = InstId>>(
+    module: &Module,
+    candidates: Vec<T>,
+    members: impl Fn(&T) -> I,
+) -> Vec<Vec<T>> {
+    if candidates.len() < 2 {
+        return candidates.into_iter().map(|one| vec![one]).collect();
+    }
+    let likeness = Likeness::of(module);
+    let mut places: FxHashMap<(Option<CompId>, Vec<u64>), usize> = FxHashMap::default();
+    let mut classes: Vec<(Option<CompId>, Vec<T>)> = Vec::new();
+    for candidate in candidates {
+        let key = likeness.key(module, members(&candidate).into_iter());
+        let computation = key.0;
+        let place = *places.entry(key).or_insert(classes.len());
+        match classes.get_mut(place) {
+            Some((_, class)) => class.push(candidate),
+            None => classes.push((computation, vec![candidate])),
+        }
+    }
+    let most = (MOST_WEIGHED / module.instruction_count().max(1)).max(1);
+    let merged = classes.len().div_ceil(most);
+    let mut decided: Vec<Vec<T>> = Vec::new();
+    let mut last = (None, merged);
+    for (computation, class) in classes {
+        match decided.last_mut() {
+            Some(all) if last.0 == computation && last.1 < merged => {
+                all.extend(class);
+                last.1 += 1;
+            }
+            _ => {
+                decided.push(class);
+                last = (computation, 1);
+            }
+        }
+    }
+    decided
 }
 
 /// The percentage by which a rewrite may raise the bytes that a module holds at once, beyond what
@@ -28,8 +65,8 @@ pub(crate) struct Words {
     pub(crate) what: String,
 }
 
-/// The words for an edit, and the value that it returns.
-pub(crate) type Edited<T> = (Words, T);
+/// The words for each rewrite of an edit, and the value that the edit returns.
+pub(crate) type Edited<T> = (Vec<Words>, T);
 
 /// A module whose costs are weighed without its dead code. While it is weighed, only these scales
 /// rewrite it; the first rewrite that is kept removes the dead code.
@@ -117,9 +154,15 @@ impl<'a> Scales<'a> {
         made
     }
 
-    /// Notes that a rewrite would cost more than it saves, as an earlier trial found.
-    pub(crate) fn refuse(&self, pass: &dyn Pass, words: Words, cycles: f64, cx: &mut Context<'_>) {
-        cx.accept(pass.name(), self.candidate(words, cycles));
+    /// Notes that rewrites would cost more than they save, as an earlier trial found.
+    pub(crate) fn refuse(
+        &self,
+        pass: &dyn Pass,
+        words: Vec<Words>,
+        cycles: f64,
+        cx: &mut Context<'_>,
+    ) {
+        cx.accept_all(pass.name(), self.candidates(words, cycles));
     }
 
     /// Checks whether a rewrite pays after which the module takes this many cycles.
@@ -127,9 +170,16 @@ impl<'a> Scales<'a> {
         pays(self.cycles, cycles)
     }
 
-    fn candidate(&self, Words { place, what }: Words, after: f64) -> Candidate {
+    fn candidates(&self, words: Vec<Words>, after: f64) -> Vec<Candidate> {
         let cycles = Cycles { before: self.cycles, after, of: Scope::Module };
-        Candidate { place, done: what.clone(), would: what, also: String::new(), cycles }
+        let one = |Words { place, what }| Candidate {
+            place,
+            done: what.clone(),
+            would: what,
+            also: String::new(),
+            cycles,
+        };
+        words.into_iter().map(one).collect()
     }
 
     /// Decides whether the module on trial is kept: it must take fewer cycles, and hold no more
@@ -138,45 +188,37 @@ impl<'a> Scales<'a> {
         &mut self,
         pass: &dyn Pass,
         module: &Module,
-        words: Words,
+        words: Vec<Words>,
         cycles: f64,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut candidate = self.candidate(words, cycles);
-        if !candidate.cycles.pay() {
-            return cx.accept(pass.name(), candidate);
+        let mut candidates = self.candidates(words, cycles);
+        if !self.would_pay(cycles) {
+            return cx.accept_all(pass.name(), candidates);
         }
         let peak_live_bytes = self.ledger.peak_live_bytes(module);
         let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
         let on_chip = cx.model().on_chip_bytes();
         if u128::from(peak_live_bytes) > most + u128::from(on_chip) {
             let why = format!(
-                "{} would cost {}, but the module would hold {peak_live_bytes} bytes at once \
-                 instead of {}",
-                candidate.would,
-                candidate.cycles.text(&cx.target.name),
+                "the module would hold {peak_live_bytes} bytes at once instead of {}",
                 self.peak_live_bytes
             );
-            cx.refuse(pass.name(), candidate.place, why);
-            return false;
+            return cx.refuse_all(pass.name(), candidates, &why);
         }
         let traffic = cx.most_traffic.zip(self.ledger.traffic(module));
         if let Some((most, now)) = traffic.filter(|(most, now)| now.exceeds(most, cx.target)) {
-            let why = format!(
-                "{} would cost {}, but devices would exchange {now} instead of {most}",
-                candidate.would,
-                candidate.cycles.text(&cx.target.name),
-            );
-            cx.refuse(pass.name(), candidate.place, why);
-            return false;
+            let why = format!("devices would exchange {now} instead of {most}");
+            return cx.refuse_all(pass.name(), candidates, &why);
         }
         let before = self.memory_sweeps.get();
         self.memory_sweeps.update(&self.ledger, module);
         let after = self.memory_sweeps.get();
         if after != before {
-            candidate.also.push_str(&format!("; {after} instead of {before} memory sweeps"));
+            let also = format!("; {after} instead of {before} memory sweeps");
+            candidates.iter_mut().for_each(|candidate| candidate.also.push_str(&also));
         }
-        let is_taken = cx.accept(pass.name(), candidate);
+        let is_taken = cx.accept_all(pass.name(), candidates);
         if is_taken {
             (self.cycles, self.peak_live_bytes) = (cycles, peak_live_bytes);
             self.memory_sweeps.keep();

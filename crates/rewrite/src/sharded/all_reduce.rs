@@ -73,7 +73,7 @@ impl Pass for AllReduces {
             for &computation in &computations {
                 rewrite(module, computation, float_mode, &mut done)?;
             }
-            Ok(Some((Words { place, what: words(&done) }, done.len())))
+            Ok(Some((vec![Words { place, what: words(&done) }], done.len())))
         })?;
         scales.leave(cx);
         Ok(made.unwrap_or(0))

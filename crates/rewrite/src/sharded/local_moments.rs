@@ -33,7 +33,7 @@ use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, together};
+use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
@@ -77,8 +77,8 @@ impl Pass for LocalMoments {
         // Norms side by side share their rounds, so that changing one alone saves none.
         let mut changes = attempt(module, &pairs)?.unwrap_or(0);
         if changes == 0 && pairs.len() > 1 {
-            for pairs in pairs.chunks(together(module, pairs.len())) {
-                changes += attempt(module, pairs)?.unwrap_or(0);
+            for pairs in classes(module, pairs, |pair| [pair.sum.id, pair.squares.id]) {
+                changes += attempt(module, &pairs)?.unwrap_or(0);
             }
         }
         scales.leave(cx);
@@ -198,7 +198,7 @@ impl Making<'_> {
                 made += 1;
             }
         }
-        Ok((made > 0).then_some((Words { place, what }, made)))
+        Ok((made > 0).then_some((vec![Words { place, what }], made)))
     }
 }
 

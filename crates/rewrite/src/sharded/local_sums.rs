@@ -64,7 +64,7 @@ impl Pass for LocalSums {
         let mut scales = Scales::of(module, cx)?;
         let made = scales.attempt(self, module, cx, |module| {
             patch.apply(module)?;
-            Ok(Some((Words { place, what: words }, plans.len())))
+            Ok(Some((vec![Words { place, what: words }], plans.len())))
         })?;
         scales.leave(cx);
         Ok(made.unwrap_or(0))

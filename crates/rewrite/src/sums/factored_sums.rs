@@ -37,7 +37,7 @@ use super::product::{Factor, Law};
 use crate::cost::{CostModel, pays};
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Scales, Words, together};
+use crate::driver::scales::{Scales, Words, classes};
 use crate::driver::{Context, Pass, byte_size};
 
 /// See the module.
@@ -61,7 +61,7 @@ impl Pass for FactoredSums {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut found: Vec<Vec<Vec<Sum>>> = Vec::new();
+        let mut found: Vec<Vec<Sum>> = Vec::new();
         for &computation in module.computations() {
             let mut groups = groups(sums(module, computation, cx.float_mode));
             groups.retain(|group| {
@@ -71,12 +71,11 @@ impl Pass for FactoredSums {
                 group.iter().filter_map(bytes).any(|bytes| bytes >= cx.least_bytes)
                     && share(group, true).iter().any(Option::is_some)
             });
-            found.push(groups);
+            found.extend(groups);
         }
-        let together = together(module, found.iter().map(Vec::len).sum());
         let mut begun: Option<State<'_>> = None;
         let mut changes = 0;
-        for groups in found.iter_mut().flat_map(|groups| groups.chunks_mut(together)) {
+        for mut groups in classes(module, found, |group| members(group)) {
             let state = match &mut begun {
                 Some(state) => state,
                 None => begun.insert(State {
@@ -84,13 +83,22 @@ impl Pass for FactoredSums {
                     replaced: Replaced::default(),
                 }),
             };
-            changes += factor(module, groups, state, cx)?;
+            changes += factor(module, &mut groups, state, cx)?;
         }
         if let Some(State { scales, .. }) = begun {
             scales.leave(cx);
         }
         Ok(changes)
     }
+}
+
+/// Returns the sums of a group and their factors.
+fn members(group: &[Sum]) -> Vec<InstId> {
+    let of = |sum: &Sum| {
+        let factors = sum.product.factors.iter().map(|factor| factor.value);
+        [sum.id].into_iter().chain(factors).collect::<Vec<_>>()
+    };
+    group.iter().flat_map(of).collect()
 }
 
 /// The most sums in one group.
@@ -189,10 +197,17 @@ fn factor(
             }
         }
     }
-    let first = groups.iter().flatten().next();
-    let (Some((cycles, patch, forms)), Some(first)) = (best, first) else { return Ok(0) };
-    let what = words::explain(module, groups.iter().flatten().zip(&forms));
-    let words = Words { place: Place::of(module, first.id), what };
+    let Some((cycles, patch, forms)) = best else { return Ok(0) };
+    let (mut words, mut left) = (Vec::new(), forms.as_slice());
+    for group in groups.iter() {
+        let Some((of_group, rest)) = left.split_at_checked(group.len()) else { break };
+        left = rest;
+        let what = words::explain(module, group.iter().zip(of_group));
+        if let Some(first) = group.first().filter(|_| !what.is_empty()) {
+            words.push(Words { place: Place::of(module, first.id), what });
+        }
+    }
+    let changes = words.len();
     if !scales.would_pay(cycles) {
         scales.refuse(&FactoredSums, words, cycles, cx);
         return Ok(0);
@@ -201,7 +216,7 @@ fn factor(
         let ids = patch.apply(module)?;
         Ok(Some((words, replaced_by(&patch, &ids))))
     })?;
-    let changes = usize::from(made.is_some());
+    let changes = if made.is_some() { changes } else { 0 };
     replaced.extend(made.into_iter().flatten());
     Ok(changes)
 }

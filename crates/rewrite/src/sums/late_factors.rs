@@ -38,7 +38,7 @@ use crate::analysis::whole_number::whole_number;
 use crate::cost::CostModel;
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, together};
+use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use terms::Terms;
 
@@ -82,13 +82,12 @@ impl Pass for LateFactors {
         if found.is_empty() {
             return Ok(0);
         }
-        let together = together(module, found.len());
         let (mut changes, mut replaced) = (0, Replaced::default());
         let mut scales = Scales::of(module, cx)?;
-        for splits in found.chunks(together) {
+        for splits in classes(module, found, |split| [split.sum.id]) {
             let mut now = replaced.clone();
             let made = scales.attempt(self, module, cx, |module| {
-                rewrite(module, splits, guards.as_ref(), &mut now)
+                rewrite(module, &splits, guards.as_ref(), &mut now)
             })?;
             if let Some(made) = made {
                 (changes, replaced) = (changes + made, now);
@@ -305,7 +304,7 @@ fn rewrite(
     guards: Option<&Guards<'_>>,
     replaced: &mut Replaced,
 ) -> Result<Option<Edited<usize>>, EditError> {
-    let mut made: Vec<&Split> = Vec::new();
+    let mut made: Vec<Words> = Vec::new();
     for split in splits {
         if !module.is_live(split.sum.id) {
             continue;
@@ -317,23 +316,17 @@ fn rewrite(
         };
         if let Some(now) = now {
             replaced.extend(now);
-            made.push(split);
+            made.push(words(module, split, guards.is_some()));
         }
     }
-    Ok(words(module, &made, guards.is_some()).map(|words| (words, made.len())))
+    let count = made.len();
+    Ok((count > 0).then_some((made, count)))
 }
 
-/// Returns the text of a note: the sums that are split.
-fn words(module: &Module, splits: &[&Split], is_guarded: bool) -> Option<Words> {
-    let first = splits.first()?.sum.id;
-    let mut what = match splits {
-        [_] => {
-            format!("summing the terms of `{}` without their late factors", module.name_of(first))
-        }
-        _ => format!("summing the terms of {} sums without their late factors", splits.len()),
-    };
-    if is_guarded {
-        what.push_str(guard::WHERE);
-    }
-    Some(Words { place: Place::of(module, first), what })
+/// Returns the words of a note: the sum that is split.
+fn words(module: &Module, split: &Split, is_guarded: bool) -> Words {
+    let (sum, also) = (split.sum.id, if is_guarded { guard::WHERE } else { "" });
+    let name = module.name_of(sum);
+    let what = format!("summing the terms of `{name}` without their late factors{also}");
+    Words { place: Place::of(module, sum), what }
 }

@@ -40,7 +40,7 @@ use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::Place;
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, together};
+use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use moments::{Group, Moment, groups};
 use shift::Shift;
@@ -89,24 +89,22 @@ impl Pass for ShiftedMoments {
             }
             found.retain(|group| !group.moments.is_empty());
         }
-        let together = together(module, found.len());
         if found.is_empty() {
             return Ok(0);
         }
         let mut scales = Scales::of(module, cx)?;
         let (mut changes, mut replaced) = (0, Replaced::default());
-        for groups in found.chunks_mut(together) {
-            for group in groups.iter_mut() {
-                group.follow(&replaced);
-            }
+        for mut groups in classes(module, found, Group::members) {
+            groups.iter_mut().for_each(|group| group.follow(&replaced));
             let way = if let Some(guards) = &guards {
                 Way::Guarded(guards)
-            } else if cx.target.shares_sweeps && pulls(module, groups, &mut scales)? {
+            } else if cx.target.shares_sweeps && pulls(module, &groups, &mut scales)? {
                 Way::Pulling
             } else {
                 Way::Plain
             };
-            let made = scales.attempt(self, module, cx, |module| rewrite(module, groups, way))?;
+            let made =
+                scales.attempt(self, module, cx, |module| rewrite(module, &mut groups, way))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
@@ -169,17 +167,14 @@ fn rewrite(
             moved.push(group);
         }
     }
-    let sum = moved.first().and_then(|group| group.moments.first()).map(|moment| moment.sum.id);
-    let Some(sum) = sum else { return Ok(None) };
-    let mut what = words(module, &moved);
-    if matches!(way, Way::Pulling) && pull_out(module, &moved, &mut now)? {
-        what.push_str(", with factors pulled out of sums of the same arrays");
-    }
-    if matches!(way, Way::Guarded(_)) {
-        what.push_str(super::guard::WHERE);
-    }
-    let words = Words { place: Place::of(module, sum), what };
-    Ok(Some((words, (moved.len(), now))))
+    let pulled = matches!(way, Way::Pulling) && pull_out(module, &moved, &mut now)?;
+    let also = match way {
+        Way::Guarded(_) => super::guard::WHERE,
+        _ if pulled => ", with factors pulled out of sums of the same arrays",
+        _ => "",
+    };
+    let words: Vec<Words> = moved.iter().filter_map(|group| words(module, group, also)).collect();
+    Ok((!words.is_empty()).then_some((words, (moved.len(), now))))
 }
 
 /// Pulls factors out of the sums that share arrays with these groups; returns whether there are any.
@@ -204,18 +199,17 @@ fn pull_out(
     Ok(changed)
 }
 
-/// Returns the text of a note: which sums get other centres.
-fn words(module: &Module, groups: &[&Group]) -> String {
-    let sums: usize = groups.iter().map(|group| group.moments.len()).sum();
+/// Returns the words of a note: which sums get another centre, and what `also` says.
+fn words(module: &Module, group: &Group, also: &str) -> Option<Words> {
+    let first = group.moments.first()?.sum.id;
+    let sums = group.moments.len();
     let plural = if sums == 1 { "" } else { "s" };
-    match groups {
-        [group] => format!(
-            "{sums} sum{plural} of `{}` about a sample's mean in place of `{}`",
-            module.name_of(group.x.value),
-            module.name_of(group.c.value)
-        ),
-        _ => format!("{sums} sums about the means of {} samples", groups.len()),
-    }
+    let what = format!(
+        "{sums} sum{plural} of `{}` about a sample's mean in place of `{}`{also}",
+        module.name_of(group.x.value),
+        module.name_of(group.c.value)
+    );
+    Some(Words { place: Place::of(module, first), what })
 }
 
 /// The fewest values of a sample where no test decides.

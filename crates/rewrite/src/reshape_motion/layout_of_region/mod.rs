@@ -133,7 +133,7 @@ impl LayoutOfRegion {
         };
         let made = scales.attempt(self, module, cx, |module| {
             let made = patch.apply(module)?;
-            Ok(Some((words, made)))
+            Ok(Some((vec![words], made)))
         })?;
         let is_made = made.is_some();
         cx.laid_out.extend(made.into_iter().flatten());

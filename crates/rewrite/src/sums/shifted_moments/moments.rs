@@ -48,6 +48,12 @@ impl Group {
         !self.c.ranges.iter().any(|range| digit.within(*range))
     }
 
+    /// Returns the array, the centre and the sums.
+    pub(super) fn members(&self) -> Vec<InstId> {
+        let sums = self.moments.iter().map(|moment| moment.sum.id);
+        [self.x.value, self.c.value].into_iter().chain(sums).collect()
+    }
+
     /// Replaces factors by their replacements in earlier rewrites.
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         let others = self.moments.iter_mut().flat_map(|moment| &mut moment.others);
