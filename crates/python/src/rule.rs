@@ -185,6 +185,11 @@ impl Rule {
         Ok(found.err().map(|why| why.to_string()))
     }
 
+    /// Why the default pipeline may not make or keep the rewrites of the rule.
+    fn caveats(&self) -> Vec<String> {
+        self.rule.caveats().iter().map(ToString::to_string).collect()
+    }
+
     /// Tries the rule on small random modules: how many were tried, and the first wrong one.
     fn try_on(
         &self,

@@ -144,10 +144,10 @@ pub(crate) fn report_page(
     let write = || -> Result<String, Failure> {
         let optimized = tilewright::optimize(module.as_ref().clone(), &options)?;
         let explanation = explain(&module, &optimized, &options)?;
-        let simplest = explain::simplest(&module, &options)?;
+        let [before, after] = explain::simplest_forms(&module, &optimized, &options)?;
         let verdict = check.then(|| verdict(&module, &optimized, &options, limits, &progress));
         Ok(report(&Findings {
-            before: &simplest,
+            forms: [&before, &after],
             optimized: &optimized,
             explanation: &explanation,
             target: &options.target,

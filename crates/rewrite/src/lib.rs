@@ -25,6 +25,6 @@ pub use cost::{Cost, InstructionCost, ModuleCosts, instruction_costs, module_cos
 pub use driver::table;
 pub use driver::{
     AddedPass, Context, Cycles, Evaluate, Explanation, Note, OptimizeError, Optimized, Options,
-    PIPELINES, Pass, PassObserver, PassReport, PassSelection, Pipeline, Place, Report, Scope,
-    Skipped, StopReason, Verdict, numbers, optimize, pipeline, registry,
+    PIPELINES, Pass, PassObserver, PassReport, PassSelection, Pipeline, Place, Reason, Report,
+    Scope, Skipped, StopReason, Verdict, numbers, optimize, pipeline, registry,
 };

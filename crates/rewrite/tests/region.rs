@@ -4,6 +4,7 @@
 use crate::common;
 use crate::common::module;
 use tilewright_ir::{Builder, ElementType, InstId, Module, Op, Opcode, Shape, Verified};
+use tilewright_rewrite::Reason;
 use tilewright_rewrite::analysis::region::{
     LiveInKind, LiveOut, LiveOutKind, Region, region_around,
 };
@@ -253,11 +254,9 @@ ENTRY main {{
     };
     assert_eq!(blocked_by(&text("", "")), []);
     assert_eq!(blocked_by(&text("", "{1,0}")), []);
-    let layout = "it has a layout that is not row major";
-    assert_eq!(blocked_by(&text("", "{0,1}")), [("a".into(), layout)]);
-    let attached = "a sharding, control edge or other attribute is attached to it";
+    assert_eq!(blocked_by(&text("", "{0,1}")), [("a".into(), Reason::Layout)]);
     let sharded = text(", sharding={replicated}", "");
-    assert_eq!(blocked_by(&sharded), [("a".into(), attached)]);
+    assert_eq!(blocked_by(&sharded), [("a".into(), Reason::Attached)]);
 }
 
 #[test]

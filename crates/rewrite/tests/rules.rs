@@ -8,7 +8,7 @@ use tilewright_rewrite::pattern::{
     cos, exp, log, multiply, negate, reduce, subtract, transpose,
 };
 use tilewright_rewrite::{
-    OptimizeError, Optimized, Options, Pass, PassSelection, Verdict, optimize,
+    OptimizeError, Optimized, Options, Pass, PassSelection, Reason, Verdict, optimize,
 };
 
 fn named(module: &Verified, name: &str) -> InstId {
@@ -51,6 +51,25 @@ fn a_rule_runs_in_a_pipeline_and_is_told_of() {
     assert_eq!((note.verdict, note.place.text.as_str()), (Verdict::Done, "`l`"));
     assert!(note.text.starts_with("applied log(exp(x)) = x: "), "{}", note.text);
     assert!(note.text.contains("for these instructions on linear"), "{}", note.text);
+}
+
+/// Returns the notes about a rule in the default pipeline and float mode.
+fn notes_on(rule: Rule) -> Vec<(Option<Reason>, String)> {
+    let name = rule.name();
+    let notes = optimized(&pipeline("default", "linear").with_pass(rule)).report.notes;
+    let of_rule = notes.into_iter().filter(|note| note.pass == name);
+    of_rule.map(|note| (note.reason, note.text)).collect()
+}
+
+#[test]
+fn a_rule_without_effect_is_told_of() {
+    let [(Some(Reason::Class), text)] = &notes_on(log_of_exp())[..] else { panic!("one note") };
+    assert!(text.contains("--fast-math") && text.contains("with_class"), "{text}");
+    let exact = || log_of_exp().with_class(Class::Exact);
+    assert_eq!(notes_on(exact()).iter().filter(|(reason, _)| reason.is_some()).count(), 0);
+    let [(Some(Reason::PutBack), text)] = &notes_on(exact().always())[..] else { panic!("one") };
+    assert!(text.contains("`cleanup`"), "{text}");
+    assert_eq!(log_of_exp().always().caveats(), [Reason::Class, Reason::PutBack]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn is_maximum(found: &Match<'_>) -> bool {
 pub(crate) fn shown() -> Result<String, Box<dyn std::error::Error>> {
     let before = tilewright::parse(PROGRAM)?;
     let options = Options::new(tilewright::target("tpu-like")?).with_pass(max_of_exp());
-    let Optimized { module: after, report } = tilewright::optimize(before.clone(), &options)?;
+    let Optimized { module: after, report, .. } = tilewright::optimize(before.clone(), &options)?;
     assert!(tilewright::check(&before, &after, &CheckOptions::default())?.equal());
     assert!(tilewright::try_rule(&max_of_exp(), 0..20)?.holds());
 

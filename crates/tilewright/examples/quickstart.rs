@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 fn main() -> Result<()> {
     let before = group_norm()?;
     let options = Options::new(tilewright::target("tpu-like")?);
-    let Optimized { module: after, report } = tilewright::optimize(before.clone(), &options)?;
+    let Optimized { module: after, report, .. } = tilewright::optimize(before.clone(), &options)?;
 
     let mut out = io::stdout().lock();
     for module in [&before, &after] {

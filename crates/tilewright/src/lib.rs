@@ -68,7 +68,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let module = tilewright::parse(TEXT)?;
 //! let options = Options::new(tilewright::target("tpu-like")?);
-//! let Optimized { module: better, report } = tilewright::optimize(module, &options)?;
+//! let Optimized { module: better, report, .. } = tilewright::optimize(module, &options)?;
 //! assert!(report.after.cycles < report.before.cycles);
 //! assert!(report.to_string().contains("realigned vectors"));
 //! assert!(report.explanation().to_string().starts_with("Rewritten:"));

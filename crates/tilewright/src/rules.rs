@@ -4,7 +4,7 @@ use tilewright_ir::Verified;
 use tilewright_ir::verify::verify;
 use tilewright_rewrite::numbers::{Class, FloatMode};
 use tilewright_rewrite::pattern::Rule;
-use tilewright_rewrite::{OptimizeError, Pass};
+use tilewright_rewrite::{OptimizeError, Pass, Reason};
 
 use crate::check::{CheckOptions, Within, check};
 use crate::error::Error;
@@ -23,6 +23,8 @@ pub struct RuleTrial {
     /// The texts of the first module whose outputs the rule changed by more than its class
     /// allows, before and after the rewrite.
     pub wrong: Option<[String; 2]>,
+    /// Why the default pipeline may not make or keep the rewrites of the rule.
+    pub caveats: Vec<Reason>,
 }
 
 impl RuleTrial {
@@ -42,7 +44,7 @@ impl RuleTrial {
 /// # Errors
 /// Returns an error if a module cannot be rewritten or evaluated.
 pub fn try_rule(rule: &Rule, seeds: std::ops::Range<u64>) -> Result<RuleTrial, Error> {
-    let mut trial = RuleTrial::default();
+    let mut trial = RuleTrial { caveats: rule.caveats(), ..RuleTrial::default() };
     for module in seeds.filter_map(|seed| rule.instance(seed)) {
         let Some((rewritten, class)) = rewritten(rule, &module)? else { continue };
         trial.tried += 1;

@@ -59,17 +59,17 @@ const OBSTACLES: [(&str, &str, &str); 4] = [
     ("g = f32[8,<=32,32,8,4] reshape(x)", "dynamic dims", "pad the array"),
     (
         "g = f32[8,32,32,8,4]{3,4,2,1,0} reshape(x)",
-        "layout that is not row major",
+        "does not lie row major",
         "leave layouts to the compiler",
     ),
     (
         "k = f32[8,32,32,8,4] reshape(x)\n  g = f32[8,32,32,8,4] negate(k), sharding={devices=[8,1,1,1,1]<=[8]}",
-        "control edge",
+        "control edges",
         "state shardings by constraints",
     ),
     (
         "k = f32[8,32,32,8,4] reshape(x)\n  g = f32[8,32,32,8,4] custom-call(k), custom_call_target=\"Sharding\", sharding={devices=[1,1,1,1,4]<=[4]}",
-        "no sharding of the other dims",
+        "cannot be stated in the other dims",
         "divide whole channels",
     ),
 ];

@@ -26,10 +26,10 @@ fn page(text: &str, target: &str, verdict: Option<&str>) -> String {
     let options = Options::new(tilewright::target(target).unwrap());
     let optimized = tilewright::optimize(module.clone(), &options).unwrap();
     let explanation = explain(&module, &optimized, &options).unwrap();
-    let before = explain::simplest(&module, &options).unwrap();
+    let [before, after] = explain::simplest_forms(&module, &optimized, &options).unwrap();
     let target = &options.target;
     report(&Findings {
-        before: &before,
+        forms: [&before, &after],
         optimized: &optimized,
         explanation: &explanation,
         target,

@@ -20,11 +20,11 @@ pub(crate) fn run(args: Report) -> Result<ExitCode> {
     let work = || -> Result<String> {
         let optimized = tilewright::optimize(module.clone(), &options)?;
         let explanation = explain(&module, &optimized, &options)?;
-        let simplest = explain::simplest(&module, &options)?;
+        let [before, after] = explain::simplest_forms(&module, &optimized, &options)?;
         let verdict =
             args.check.then(|| verdict(&args, &module, &optimized, &options)).transpose()?;
         Ok(report(&Findings {
-            before: &simplest,
+            forms: [&before, &after],
             optimized: &optimized,
             explanation: &explanation,
             target: &options.target,

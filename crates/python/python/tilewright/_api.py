@@ -420,7 +420,8 @@ def try_rule(rule: _core.Rule, seeds: int = 100, *, first_seed: int = 0) -> Rule
     """Tries a rule on small random modules that its pattern matches, one for each seed, and
     compares their outputs before and after as its ``numerics`` demand."""
     tried, wrong = rule.try_on(first_seed, seeds)
-    return RuleTrial(tried, None if wrong is None else (wrong[0], wrong[1]))
+    pair = None if wrong is None else (wrong[0], wrong[1])
+    return RuleTrial(tried, pair, tuple(rule.caveats()))
 
 
 def passes() -> Report:

@@ -757,6 +757,8 @@ class Rule:
         Raises:
             Exception: what a function of the rule raised.
         """
+    def caveats(self) -> list[str]:
+        """Why the default pipeline may not make or keep the rewrites of the rule."""
     def try_on(self, first_seed: int, seeds: int) -> tuple[int, list[str] | None]:
         """See ``tilewright.try_rule``."""
 

@@ -418,6 +418,8 @@ class RuleTrial:
     """The number of modules that it was tried on; 0 says nothing about the rule."""
     wrong: tuple[str, str] | None
     """The text of the first module whose outputs it changed too much, before and after."""
+    caveats: tuple[str, ...] = ()
+    """Why the default pipeline may not make or keep its rewrites."""
 
     def __bool__(self) -> bool:
         return self.tried > 0 and self.wrong is None

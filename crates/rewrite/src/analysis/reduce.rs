@@ -13,6 +13,7 @@ use tilewright_ir::{
 };
 
 use super::digits::{Digits, ReducePlan, WindowPlan};
+use crate::driver::Reason;
 use crate::driver::numbers::{Class, FloatMode};
 
 /// A reduce whose elements may be combined in another order.
@@ -34,30 +35,24 @@ impl MonoidReduce {
     /// As [`Self::of`].
     ///
     /// # Errors
-    /// If `id` is no such reduce: the reason, in words that follow "it".
-    pub fn or_why_not(
-        module: &Module,
-        id: InstId,
-        float_mode: FloatMode,
-    ) -> Result<Self, &'static str> {
-        let Op::Reduce(attrs) = module.op(id) else { return Err("is no reduce") };
+    /// If `id` is no such reduce.
+    pub fn or_why_not(module: &Module, id: InstId, float_mode: FloatMode) -> Result<Self, Reason> {
+        let Op::Reduce(attrs) = module.op(id) else { return Err(Reason::Reducer) };
         let operands = reduced_arrays(module, id).iter().map(|&array| module.shape(array));
-        let results = module.shape(id).leaves();
-        let plain = |shape: &Shape| shape.as_array().is_some_and(is_plain);
-        if !operands.chain(results).all(plain) {
-            return Err("has dynamic dims or does not lie row major");
+        let mut shapes = operands.chain(module.shape(id).leaves());
+        let is_other = |shape: &&Shape| !shape.as_array().is_some_and(is_plain);
+        if let Some(other) = shapes.find(is_other) {
+            let is_static = other.as_array().is_none_or(ArrayShape::is_static);
+            return Err(if is_static { Reason::Layout } else { Reason::DynamicDims });
         }
         if module.extras(id).is_some() {
-            return Err("has a sharding, control edges or other attributes that would be lost");
+            return Err(Reason::Attached);
         }
-        let reducer = Reducer::of(module, attrs.to_apply).ok_or(
-            "reduces by a computation that is no plain sum, product, minimum, maximum, and, or, \
-             xor, nor several of these, nor the place of a minimum or maximum",
-        )?;
+        let reducer = Reducer::of(module, attrs.to_apply).ok_or(Reason::Reducer)?;
         if !float_mode.allow(Class::Regrouping) && !reducer.regroups_exactly() {
             return Err(match reducer {
-                Reducer::Each(_) => "combines floats, whose order --exact keeps",
-                Reducer::ArgExtremum(_) => "chooses among NaNs by their order, which --exact keeps",
+                Reducer::Each(_) => Reason::Order,
+                Reducer::ArgExtremum(_) => Reason::OrderOfNans,
             });
         }
         Ok(Self { id, reducer })

@@ -4,6 +4,8 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Dims, InstId, Module, Op, Opcode};
 
+use crate::driver::Reason;
+
 use super::reduce::is_plain;
 use super::sharding::stands_alone;
 
@@ -81,7 +83,7 @@ pub struct Blocked {
     /// The instruction.
     pub id: InstId,
     /// The reason.
-    pub reason: &'static str,
+    pub reason: Reason,
 }
 
 /// Returns the region around an elementwise instruction or a reshape. A broadcast or iota is a
@@ -274,14 +276,11 @@ fn is_reduced_alone(module: &Module, reduce: InstId, value: InstId) -> bool {
 }
 
 /// Returns the member as a blocked one, if it must keep its dims.
-/// The reason why an array of another layout keeps its dims.
-pub(crate) const OTHER_LAYOUT: &str = "it has a layout that is not row major";
-
 fn blocked(module: &Module, id: InstId) -> Option<Blocked> {
     let reason = if !module.array_shape(id).is_some_and(is_plain) {
-        OTHER_LAYOUT
+        Reason::Layout
     } else if module.extras(id).is_some() && !stands_alone(module, id) {
-        "a sharding, control edge or other attribute is attached to it"
+        Reason::Attached
     } else {
         return None;
     };

@@ -6,6 +6,7 @@ use tilewright_ir::{EditError, InstId, Module, Opcode, Patch};
 use super::candidate::{Candidate, Cycles, Scope};
 use super::numbers::FloatMode;
 use super::pass::{Context, Pass};
+use super::reason::Refusal;
 use super::report::Place;
 
 /// A rewrite that could be made, with the words for its note.
@@ -29,7 +30,7 @@ pub(crate) fn attempt_each(
     opcodes: &[Opcode],
     module: &mut Module,
     cx: &mut Context<'_>,
-    find: impl Fn(&Module, InstId, FloatMode) -> Option<Result<Attempt, String>>,
+    find: impl Fn(&Module, InstId, FloatMode) -> Option<Result<Attempt, Refusal>>,
 ) -> Result<usize, EditError> {
     let mut changes = 0;
     for computation in module.computations().to_vec() {

@@ -1,6 +1,7 @@
 //! Judges the rewrites that passes propose, charges fuel for them and reports them.
 
 use super::pass::Context;
+use super::reason::Refusal;
 use super::report::{Note, Place, Verdict};
 use crate::cost::pays;
 
@@ -75,9 +76,24 @@ impl Context<'_> {
             let costs = cycles.text(&self.target.name);
             if pay {
                 let (text, cycles) = (format!("{done}: {costs}{also}"), Some(cycles));
-                self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles });
+                self.notes.push(Note {
+                    pass,
+                    verdict: Verdict::Done,
+                    place,
+                    text,
+                    cycles,
+                    reason: None,
+                });
             } else {
-                self.left(pass, place, format!("{would} would cost {costs}"), Some(cycles));
+                let (text, cycles) = (format!("{would} would cost {costs}"), Some(cycles));
+                self.notes.push(Note {
+                    pass,
+                    verdict: Verdict::Left,
+                    place,
+                    text,
+                    cycles,
+                    reason: None,
+                });
             }
         }
         pay
@@ -88,11 +104,12 @@ impl Context<'_> {
         &mut self,
         pass: &'static str,
         candidates: Vec<Candidate>,
-        why: &str,
+        Refusal { reason, text: why }: &Refusal,
     ) -> bool {
         for Candidate { place, would, cycles, .. } in candidates {
             let costs = cycles.text(&self.target.name);
-            self.refuse(pass, place, format!("{would} would cost {costs}, but {why}"));
+            let text = format!("{would} would cost {costs}, but {why}");
+            self.refuse(pass, place, Refusal { reason: *reason, text });
         }
         false
     }
@@ -102,18 +119,17 @@ impl Context<'_> {
     pub(crate) fn make(&mut self, pass: &'static str, place: Place, text: String) -> bool {
         let is_made = self.spend(pass, [place.text.as_str()].into_iter());
         if is_made {
-            self.notes.push(Note { pass, verdict: Verdict::Done, place, text, cycles: None });
+            let (verdict, cycles) = (Verdict::Done, None);
+            self.notes.push(Note { pass, verdict, place, text, cycles, reason: None });
         }
         is_made
     }
 
     /// Notes why a rewrite is not made.
-    pub(crate) fn refuse(&mut self, pass: &'static str, place: Place, why: String) {
-        self.left(pass, place, why, None);
-    }
-
-    fn left(&mut self, pass: &'static str, place: Place, text: String, cycles: Option<Cycles>) {
-        self.notes.push(Note { pass, verdict: Verdict::Left, place, text, cycles });
+    pub(crate) fn refuse(&mut self, pass: &'static str, place: Place, why: Refusal) {
+        let Refusal { reason, text } = why;
+        let (verdict, reason) = (Verdict::Left, Some(reason));
+        self.notes.push(Note { pass, verdict, place, text, cycles: None, reason });
     }
 
     /// Takes one unit of fuel for a rewrite of a pass at these places. Returns `false` if none is

@@ -9,7 +9,10 @@ use super::error::OptimizeError;
 use super::figures::{Done, Figures};
 use super::numbers::{Class, FloatMode};
 use super::options::{Options, PassSelection};
+use super::pass::Pass as _;
+use super::pipelines::pipeline;
 use super::plan::Plan;
+use super::reason::Reason;
 use super::registry;
 use super::report::{Note, Place, Report, StopReason, Verdict};
 use super::restore::restored;
@@ -27,6 +30,17 @@ pub struct Optimized {
     pub module: Verified,
     /// The changes, costs and notes.
     pub report: Report,
+    /// The module in its simplest form before and after, if a pipeline came to these.
+    pub simplest: Option<Simplest>,
+}
+
+/// The simplest form of a module, which a backend finds by itself, before and after it was optimised.
+#[derive(Clone, Debug)]
+pub struct Simplest {
+    /// The form of the module that was given.
+    pub before: Module,
+    /// The form of [`Optimized::module`]; `None` if that is in it, or is the module that was given.
+    pub after: Option<Module>,
 }
 
 /// Optimises a module.
@@ -34,6 +48,46 @@ pub struct Optimized {
 /// # Errors
 /// If a pass or pipeline does not exist, or a pass has a bug.
 pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
+    let mut optimized = in_best_mode(module, options)?;
+    let notes = of_added(options, &optimized.report);
+    optimized.report.notes.extend(notes);
+    Ok(optimized)
+}
+
+/// Explains why rules that the caller added are not applied, or leave no trace.
+fn of_added(options: &Options, report: &Report) -> Vec<Note> {
+    let PassSelection::Pipeline(name) = &options.passes else { return Vec::new() };
+    let puts_back = pipeline(name).is_some_and(|pipeline| !pipeline.cost_gated.is_empty());
+    let changes = |pass: &str| {
+        report.passes.iter().find(|report| report.name == pass).map_or(0, |report| report.changes)
+    };
+    let mut notes = Vec::new();
+    for pass in options.added.iter().map(|added| &*added.0) {
+        for rule in pass.rules() {
+            let holds = |reason: &Reason| match reason {
+                Reason::Class => options.float_mode != FloatMode::Fast,
+                _ => puts_back && changes(pass.name()) > 0,
+            };
+            notes.extend(rule.caveats().into_iter().filter(holds).map(|reason| Note {
+                pass: pass.name(),
+                verdict: Verdict::Left,
+                place: "the module".into(),
+                text: format!(
+                    "an expression that `{}` matches {}",
+                    rule.name(),
+                    reason.of_instruction()
+                ),
+                cycles: None,
+                reason: Some(reason),
+            }));
+        }
+    }
+    notes
+}
+
+/// Optimises a module with the rewrites of the float mode, or without those that `--fast-math`
+/// allows if it then costs less.
+fn in_best_mode(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
     let is_pipeline = matches!(options.passes, PassSelection::Pipeline(_));
     if options.float_mode != FloatMode::Fast || !is_pipeline || options.stop_after.is_some() {
         return in_one_mode(module, options);
@@ -65,6 +119,7 @@ fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
         verdict: Verdict::Left,
         place: "the module".into(),
         cycles: Some(Cycles { before: cycles, after: fast, of: Scope::Module }),
+        reason: None,
         text: format!(
             "made no use of --fast-math: the module would take {fast:.0} cycles instead of \
              {cycles:.0} on {}",
@@ -91,9 +146,8 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     // A backend simplifies by itself, so only savings beyond the simplest form count.
     let after = run.figures();
     let given = if run.is_unchanged() { after } else { Figures::of(&module, model) };
-    let simplest = run.simplest.take();
-    let before = simplest.as_ref().map(|(_, simplest)| *simplest);
-    let before = before.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
+    let (simplest, figures) = run.simplest.take().unzip();
+    let before = figures.filter(|simplest| simplest.cost.cycles < given.cost.cycles);
     let before = before.unwrap_or(given);
     let [least, reached] = [&before, &after].map(|figures| figures.cost.cycles);
     let enough = before.enough(&options.target);
@@ -103,22 +157,22 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
     let mut notes = relevant(notes);
     let (target, stop_after) = (&options.target, options.stop_after);
     if plan.keeps_result || gains {
-        let around = match simplest {
-            Some((simplest, _)) if gains && !plan.keeps_result => around_gains(
+        let around = match &simplest {
+            Some(simplest) if gains && !plan.keeps_result => around_gains(
                 (&module, &given),
-                &simplest,
+                simplest,
                 (&changed, reached),
                 options,
                 (&plan, &memo),
             )?,
             _ => None,
         };
-        if let Some((module, _)) = &around {
-            options.show("put-back", module);
-        }
-        let (rewritten, after) = match around {
-            Some(around) => around,
-            None => (verified(changed)?, after),
+        let (rewritten, after, form) = match around {
+            Some(Around { module, figures, simplest }) => {
+                options.show("put-back", &module);
+                (module, figures, Some(simplest))
+            }
+            None => (verified(changed)?, after, None),
         };
         let traffic = given.traffic.zip(after.traffic);
         let more =
@@ -126,7 +180,8 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
         let Some((less, more)) = more else {
             let done = Done { target, notes, stopped, stop_after, passes };
             let report = Report { unchanged: false, ..before.report(&after, done) };
-            return Ok(Optimized { module: rewritten, report });
+            let simplest = simplest.map(|before| Simplest { before, after: form });
+            return Ok(Optimized { module: rewritten, report, simplest });
         };
         notes.push(more_traffic(less, more));
     }
@@ -135,7 +190,8 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
         notes.push(whole_left(least, reached, enough, target));
     }
     let done = Done { target, notes, stopped, stop_after, passes };
-    Ok(Optimized { module, report: before.report(&before, done) })
+    let simplest = simplest.map(|before| Simplest { before, after: None });
+    Ok(Optimized { module, report: before.report(&before, done), simplest })
 }
 
 /// Returns a module that no pass may touch, with the reasons.
@@ -149,11 +205,19 @@ fn left_alone(
     let (target, stopped) = (&options.target, StopReason::Fixpoint);
     let done = Done { target, notes, stopped, stop_after: None, passes: Vec::new() };
     let report = figures.report(&figures, done);
-    Optimized { module, report }
+    Optimized { module, report, simplest: None }
 }
 
 fn verified(module: Module) -> Result<Verified, OptimizeError> {
     verify(module).map_err(|rejected| OptimizeError::Broken { pass: "pipeline", rejected })
+}
+
+/// The original module with the gains alone.
+struct Around {
+    module: Verified,
+    /// The figures of its simplest form.
+    figures: Figures,
+    simplest: Module,
 }
 
 /// Returns the original module with only those changes in which a cost-gated pass had a part, and
@@ -166,7 +230,7 @@ fn around_gains(
     (changed, reached): (&Module, f64),
     options: &Options,
     (plan, memo): (&Plan<'_>, &Memo),
-) -> Result<Option<(Verified, Figures)>, OptimizeError> {
+) -> Result<Option<Around>, OptimizeError> {
     let model = CostModel::new(&options.target, memo);
     let Some(around) = restored(original, simplest, changed) else { return Ok(None) };
     let observe = &mut |_, _: &Module| {};
@@ -184,7 +248,8 @@ fn around_gains(
     if costs_more || pays(as_it_is, given.cost.cycles) {
         return Ok(None);
     }
-    Ok(verify(around).ok().map(|module| (module, figures)))
+    let simplest = run.module;
+    Ok(verify(around).ok().map(|module| Around { module, figures, simplest }))
 }
 
 /// Explains why a module with operands of different float precision is left alone: passes take the
@@ -195,6 +260,7 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
         verdict: Verdict::Left,
         place: Place::of(module, mixed),
         cycles: None,
+        reason: Some(Reason::MixedPrecision),
         text: format!(
             "floats of different precision meet in this `{}`, so the module is left as it is; \
              put a `convert` there",
@@ -210,6 +276,7 @@ fn more_traffic(before: Traffic, after: Traffic) -> Note {
         verdict: Verdict::Left,
         place: "the module".into(),
         cycles: None,
+        reason: Some(Reason::Traffic),
         text: format!(
             "rolled back rewrites after which the devices would communicate more: {after} per \
              device instead of {before}"

@@ -13,6 +13,7 @@ use tilewright_ir::{Module, Op};
 use crate::analysis::sharding::Traffic;
 use crate::cost::Cost;
 use crate::driver::candidate::Cycles;
+use crate::driver::reason::Reason;
 
 pub use place::Place;
 pub use text::Explanation;
@@ -115,6 +116,8 @@ pub struct Note {
     pub text: String,
     /// The modelled cycles before and after, where these decided.
     pub cycles: Option<Cycles>,
+    /// The reason, if the code was left as it is for another one than its cost.
+    pub reason: Option<Reason>,
 }
 
 impl fmt::Display for Note {

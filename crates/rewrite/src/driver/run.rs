@@ -306,6 +306,7 @@ pub(super) fn whole_left(before: f64, after: f64, enough: f64, target: &Target) 
         verdict: Verdict::Left,
         place: "the module".into(),
         cycles: Some(Cycles { before, after, of: Scope::Module }),
+        reason: None,
         text: format!("rolled back rewrites that save cycles one by one: with all of them {why}"),
     }
 }

@@ -5,6 +5,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module, Moment};
 
 use super::candidate::{Candidate, Cycles, Scope};
 use super::pass::{Context, Pass};
+use super::reason::{Reason, Refusal};
 use super::report::Place;
 use crate::analysis::likeness::Likeness;
 use crate::canonicalize::dce::{remove_cascade, remove_unused};
@@ -200,15 +201,17 @@ impl<'a> Scales<'a> {
         let most = u128::from(self.peak_live_bytes) * u128::from(100 + MORE_MEMORY) / 100;
         let on_chip = cx.model().on_chip_bytes();
         if u128::from(peak_live_bytes) > most + u128::from(on_chip) {
-            let why = format!(
+            let text = format!(
                 "the module would hold {peak_live_bytes} bytes at once instead of {}",
                 self.peak_live_bytes
             );
+            let why = Refusal { reason: Reason::Memory, text };
             return cx.refuse_all(pass.name(), candidates, &why);
         }
         let traffic = cx.most_traffic.zip(self.ledger.traffic(module));
         if let Some((most, now)) = traffic.filter(|(most, now)| now.exceeds(most, cx.target)) {
-            let why = format!("devices would exchange {now} instead of {most}");
+            let text = format!("devices would exchange {now} instead of {most}");
+            let why = Refusal { reason: Reason::Traffic, text };
             return cx.refuse_all(pass.name(), candidates, &why);
         }
         let before = self.memory_sweeps.get();

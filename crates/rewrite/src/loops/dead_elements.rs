@@ -45,7 +45,7 @@ impl Pass for DeadElements {
         for (found, alive) in dying.iter().rev() {
             let (place, text) = (Place::of(module, found.id), words(module, found.id, alive));
             let (pass, verdict) = (self.name(), Verdict::Done);
-            cx.notes.push(Note { pass, verdict, place, text, cycles: None });
+            cx.notes.push(Note { pass, verdict, place, text, cycles: None, reason: None });
             let kept = alive.iter().enumerate().filter(|(_, alive)| **alive);
             let elements: Vec<Element> = kept.map(|(was, _)| Element { was, form: None }).collect();
             dropped += alive.len() - elements.len();

@@ -11,6 +11,7 @@ use super::refused::Refused;
 use super::replacement::Replacement;
 use crate::driver::attempt::{Attempt, attempt_each};
 use crate::driver::numbers::{Class, FloatMode};
+use crate::driver::reason::{Reason, Refusal};
 use crate::driver::simplify::simplify;
 use crate::driver::{Context, Pass};
 
@@ -213,6 +214,13 @@ impl Rule {
         Ok(Applied { patch: new.replaced_by(value, found)?, class })
     }
 
+    /// Returns why the default pipeline may not make or keep the rewrites of the rule.
+    pub fn caveats(&self) -> Vec<Reason> {
+        let is_fast = self.class == Class::FastMath && self.class_of.is_none();
+        let caveats = [(is_fast, Reason::Class), (self.always, Reason::PutBack)];
+        caveats.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+    }
+
     /// The ops of the root of its pattern; if the list is empty, every op is possible.
     pub(super) fn opcodes(&self) -> &[Opcode] {
         self.pattern.opcodes()
@@ -229,13 +237,14 @@ impl Rule {
         module: &Module,
         id: InstId,
         float_mode: FloatMode,
-    ) -> Option<Result<Attempt, String>> {
+    ) -> Option<Result<Attempt, Refusal>> {
         let (found, Applied { patch, .. }) = match self.search(module, id, float_mode) {
             Ok(found) => found,
             Err(unmatched) => {
                 let refused = unmatched.refusal()?;
                 let at_fault = matches!(refused, Refused::UnknownName(_) | Refused::Exceeds(_));
-                return at_fault.then(|| Err(refused.to_string()));
+                let text = refused.to_string();
+                return at_fault.then_some(Err(Refusal { reason: Reason::Rule, text }));
             }
         };
         let said = self.say.as_ref().and_then(|say| say(&found));

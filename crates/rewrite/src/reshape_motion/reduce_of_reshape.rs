@@ -12,6 +12,7 @@ use crate::analysis::reduce::{MonoidReduce, is_plain, reduced_arrays, reshape_op
 use crate::cost::CostModel;
 use crate::driver::attempt::Attempt;
 use crate::driver::numbers::FloatMode;
+use crate::driver::reason::{Reason, Refusal};
 
 /// A way to reduce before a reshape.
 pub(super) struct Way {
@@ -63,24 +64,27 @@ impl<'a> ReduceOfReshape<'a> {
         module: &Module,
         model: &CostModel<'_>,
         float_mode: FloatMode,
-    ) -> Result<Attempt, String> {
-        let but = |why: &str| format!("it could start before the reshape, but {why}");
+    ) -> Result<Attempt, Refusal> {
+        let but = |reason: Reason, who: &str| {
+            let why = reason.of_instruction();
+            Refusal { reason, text: format!("it could start before the reshape, but {who} {why}") }
+        };
         if module.extras(self.reshape).is_some() {
-            return Err(but("the reshape has attributes or control edges that would be lost"));
+            return Err(but(Reason::Attached, "the reshape"));
         }
         if !self.is_plain(module) {
-            return Err(but("what is reshaped does not lie row major"));
+            return Err(but(Reason::Layout, "the array that is reshaped"));
         }
         let reduce = MonoidReduce::or_why_not(module, self.reduce, float_mode)
-            .map_err(|why| but(&format!("it {why}")))?;
+            .map_err(|reason| but(reason, "it"))?;
         let mut brought = Brought::new(self, model);
         let arrays = reduced_arrays(module, self.reduce).iter();
         let sources: Option<SmallVec<[Value; 2]>> =
             arrays.map(|&id| brought.value(module, id)).collect();
-        let sources = sources.ok_or_else(|| but("it reduces what is no array"))?;
+        let sources = sources.ok_or_else(|| but(Reason::Layout, "an array that it reduces"))?;
         let Brought { mut patch, frees, .. } = brought;
         let result = (self.way.plan)(&reduce, module, &self.digits, &sources, &mut patch)
-            .ok_or_else(|| but("its type has no known identity"))?;
+            .ok_or_else(|| but(Reason::Identity, "it"))?;
         patch.replace(self.reduce, result);
         let shape = |id| module.shape(id).without_layout();
         let (from, to) = (shape(self.source), shape(self.reshape));

@@ -8,12 +8,13 @@ mod pattern;
 mod scope;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_ir::{InstId, Module, Verified};
 use tilewright_rewrite::{
-    Cost, Note, Optimized, Options, PassSelection, Verdict, instruction_costs,
+    Cost, Note, Optimized, Options, PassSelection, Reason, Verdict, instruction_costs,
 };
 
 use crate::error::Error;
@@ -86,15 +87,11 @@ pub fn explain(
     options: &Options,
 ) -> Result<Explanation, Error> {
     let report = &optimized.report;
-    let simplest = simplest(before, options)?;
     let mut layers = Layers::default();
-    layers.count(&simplest, options, 0);
-    // What was put back, because a backend simplifies it by itself, is no cost of the rewrites.
-    let after = match report.unchanged {
-        true => simplest,
-        false => self::simplest(&optimized.module, options)?,
-    };
-    layers.count(&after, options, 1);
+    // Code that was put back, because a backend simplifies it by itself, is no cost of the rewrites.
+    for (when, form) in simplest_forms(before, optimized, options)?.iter().enumerate() {
+        layers.count(form, options, when);
+    }
     let notes = report.notes.clone();
     Ok(Explanation {
         target: report.target.clone(),
@@ -104,6 +101,26 @@ pub fn explain(
         notes,
         stopped_after: report.stopped_after,
     })
+}
+
+/// Returns the simplest forms of a module before and after its optimisation with these options.
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn simplest_forms<'a>(
+    before: &Verified,
+    optimized: &'a Optimized,
+    options: &Options,
+) -> Result<[Cow<'a, Module>; 2], Error> {
+    let of = |module| Ok::<_, Error>(Cow::Owned(simplest(module, options)?.into_inner()));
+    let known = optimized.simplest.as_ref();
+    let before = known.map_or_else(|| of(before), |forms| Ok(Cow::Borrowed(&forms.before)))?;
+    let after = match known {
+        _ if optimized.report.unchanged => before.clone(),
+        Some(forms) => Cow::Borrowed(forms.after.as_ref().unwrap_or(&optimized.module)),
+        None => of(&optimized.module)?,
+    };
+    Ok([before, after])
 }
 
 /// Returns a module in its simplest form, which a backend finds by itself.
@@ -188,17 +205,16 @@ impl Layer {
 
 /// Returns the reasons other than cost for which rewrites were not made.
 fn obstacles(notes: &[Note]) -> Vec<Obstacle> {
-    let mut places: BTreeMap<String, Vec<&Note>> = BTreeMap::new();
-    let is_left = |note: &&Note| note.verdict == Verdict::Left && note.cycles.is_none();
-    for note in notes.iter().filter(is_left) {
-        let found = places.entry(advice::reason(&note.text)).or_default();
+    let mut places: BTreeMap<Reason, Vec<&Note>> = BTreeMap::new();
+    for (note, reason) in notes.iter().filter_map(|note| Some((note, note.reason?))) {
+        let found = places.entry(reason).or_default();
         if found.iter().all(|known| known.place.text != note.place.text) {
             found.push(note);
         }
     }
-    let obstacle = |(why, notes): (String, Vec<&Note>)| {
-        let first = notes.first()?;
-        let (place, advice) = (first.place.text.clone(), advice::advice(&first.text));
+    let obstacle = |(reason, notes): (Reason, Vec<&Note>)| {
+        let place = notes.first()?.place.text.clone();
+        let (why, advice) = (reason.to_string(), advice::advice(reason));
         Some(Obstacle { why, advice, place, count: notes.len() })
     };
     let mut found: Vec<Obstacle> = places.into_iter().filter_map(obstacle).collect();

@@ -6,7 +6,7 @@ mod sources;
 
 use askama::Template;
 use tilewright::explain::Explanation;
-use tilewright::ir::Verified;
+use tilewright::ir::Module;
 use tilewright::rewrite::table::cycles;
 use tilewright::{Note, Optimized, Target};
 
@@ -20,8 +20,8 @@ const MOST_PLOTTED: usize = 12;
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Findings<'a> {
-    /// The module before, in its simplest form: see [`tilewright::explain::simplest`].
-    pub before: &'a Verified,
+    /// The simplest forms of the module before and after: see [`tilewright::explain::simplest_forms`].
+    pub forms: [&'a Module; 2],
     /// The module after, and what was done.
     pub optimized: &'a Optimized,
     /// What was done to each layer.
@@ -62,7 +62,7 @@ struct LayerRow<'a> {
 /// # Errors
 /// Returns an error if the page cannot be written.
 pub fn report(findings: &Findings<'_>) -> Result<String, ViewError> {
-    let Findings { before, optimized, explanation, target, verdict } = *findings;
+    let Findings { forms: [before, after], optimized, explanation, target, verdict } = *findings;
     let layers = &explanation.layers;
     let plotted: Vec<(String, [f64; 2])> = layers
         .iter()
@@ -78,8 +78,7 @@ pub fn report(findings: &Findings<'_>) -> Result<String, ViewError> {
         verdict,
         plot: plot.map(|svg| pictures::embedded(&svg)),
         layers: layers.iter().map(row).collect(),
-        sources: sources::rows([before, &optimized.module], target)
-            .map_err(|error| ViewError::Page(error.to_string()))?,
+        sources: sources::rows([before, after], target),
         pictures: pictures::of_layers(before, &optimized.module, explanation, target),
         explanation,
         notes: explanation.notes.iter().collect(),

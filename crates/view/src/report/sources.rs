@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tilewright::explain::simplest;
+use tilewright::Target;
+use tilewright::ir::Module;
 use tilewright::rewrite::table::cycles;
 use tilewright::rewrite::{Place, instruction_costs};
-use tilewright::{Error, Options, Target, Verified};
 
 use super::ratio;
 
@@ -22,12 +22,11 @@ pub(super) struct SourceRow {
 
 /// Returns the lines whose instructions take most cycles before, the dearest first; of modules before and after,
 /// both in their simplest form.
-pub(super) fn rows(modules: [&Verified; 2], target: &Target) -> Result<Vec<SourceRow>, Error> {
+pub(super) fn rows(forms: [&Module; 2], target: &Target) -> Vec<SourceRow> {
     let mut of: BTreeMap<String, [f64; 2]> = BTreeMap::new();
-    for (when, module) in modules.into_iter().enumerate() {
-        let module = simplest(module, &Options::new(target.clone()))?;
-        for one in instruction_costs(&module, target).0 {
-            let source = Place::of(&module, one.id).source;
+    for (when, module) in forms.into_iter().enumerate() {
+        for one in instruction_costs(module, target).0 {
+            let source = Place::of(module, one.id).source;
             let line = source.map(|(file, line)| format!("{file}:{line}"));
             let line = line.unwrap_or_else(|| "no line is known".to_owned());
             if let Some(sum) = of.entry(line).or_default().get_mut(when) {
@@ -43,5 +42,5 @@ pub(super) fn rows(modules: [&Verified; 2], target: &Target) -> Result<Vec<Sourc
         after: cycles(after),
         ratio: ratio(before, after),
     };
-    Ok(lines.into_iter().take(MOST_LINES).map(row).collect())
+    lines.into_iter().take(MOST_LINES).map(row).collect()
 }

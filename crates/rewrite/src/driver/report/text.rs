@@ -154,7 +154,14 @@ mod tests {
     use crate::driver::PassReport;
 
     fn note(verdict: Verdict, place: &str, text: &str) -> Note {
-        Note { pass: "reshape", verdict, place: place.into(), text: text.to_owned(), cycles: None }
+        Note {
+            pass: "reshape",
+            verdict,
+            place: place.into(),
+            text: text.to_owned(),
+            cycles: None,
+            reason: None,
+        }
     }
 
     fn report() -> Report {

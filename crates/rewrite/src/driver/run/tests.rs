@@ -7,6 +7,7 @@ use tilewright_target::Target;
 
 use super::*;
 use crate::driver::numbers::Class;
+use crate::driver::reason::{Reason, Refusal};
 
 /// Makes the next instruction the root, and the first one after the last.
 struct Round;
@@ -185,7 +186,8 @@ impl Pass for Near {
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let text = format!("{} instructions", module.instruction_count());
-        cx.refuse(self.name(), "the module".into(), text);
+        let why = Refusal { reason: Reason::Layout, text };
+        cx.refuse(self.name(), "the module".into(), why);
         Ok(0)
     }
 }

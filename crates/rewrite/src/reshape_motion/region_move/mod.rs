@@ -12,12 +12,11 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op};
 
-use crate::analysis::region::{
-    Blocked, LiveInKind, LiveOutKind, OTHER_LAYOUT, Region, unseen_region_around,
-};
+use crate::analysis::region::{Blocked, LiveInKind, LiveOutKind, Region, unseen_region_around};
 use crate::analysis::sharding::DeviceMesh;
 use crate::cost::CostModel;
 use crate::driver::Context;
+use crate::driver::reason::{Reason, Refusal};
 use plan::{Move, Planner, Setting};
 
 /// The most lists of dims tried for one region.
@@ -144,7 +143,9 @@ impl Walk<'_, '_> {
         }
         if let Some(dynamic) = region.dynamic {
             let place = words::region_place(module, region);
-            self.cx.refuse(self.search.pass, place, words::why_dynamic(module, dynamic));
+            let why =
+                Refusal { reason: Reason::DynamicDims, text: words::why_dynamic(module, dynamic) };
+            self.cx.refuse(self.search.pass, place, why);
             return Ok(0);
         }
         self.keep_constraints(module, region, &candidates);
@@ -170,8 +171,7 @@ impl Walk<'_, '_> {
             let moves = |dims: &Dims| mesh.as_ref()?.constraint_in(module, id, dims);
             let is_blocked = region.blocked.iter().any(|blocked| blocked.id == id);
             if !is_blocked && !candidates.iter().all(|dims| moves(dims).is_some()) {
-                let reason = "no sharding of the other dims says what it says";
-                region.blocked.push(Blocked { id, reason });
+                region.blocked.push(Blocked { id, reason: Reason::Constraint });
             }
         }
     }
@@ -204,9 +204,11 @@ impl Walk<'_, '_> {
         let (pass, place) = (self.search.pass, words::region_place(module, region));
         let Some(done) = best.filter(|best| best.pays() || region.blocked.is_empty()) else {
             let laid_out = &self.cx.laid_out;
-            let tells = |one: &Blocked| one.reason != OTHER_LAYOUT || !laid_out.contains(&one.id);
-            if region.blocked.iter().any(tells) {
-                self.cx.refuse(pass, place, words::kept(module, region));
+            let tells =
+                |one: &&Blocked| one.reason != Reason::Layout || !laid_out.contains(&one.id);
+            if let Some(&Blocked { reason, .. }) = region.blocked.iter().find(tells) {
+                let why = Refusal { reason, text: words::kept(module, region) };
+                self.cx.refuse(pass, place, why);
             }
             return Ok(false);
         };

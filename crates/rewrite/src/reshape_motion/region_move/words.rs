@@ -64,7 +64,11 @@ fn moved_ops(region: &Region, best: &Move) -> String {
 /// Returns the first few blocked members, each with its reason.
 pub(super) fn kept(module: &Module, region: &Region) -> String {
     let say = |blocked: &Blocked| {
-        format!("`{}` keeps its dims: {}", module.name_of(blocked.id), blocked.reason)
+        format!(
+            "`{}` keeps its dims: it {}",
+            module.name_of(blocked.id),
+            blocked.reason.of_instruction()
+        )
     };
     let mut parts: Vec<String> = region.blocked.iter().take(MOST_NAMED).map(say).collect();
     let more = region.blocked.len().saturating_sub(MOST_NAMED);
