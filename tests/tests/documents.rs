@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tilewright::diff::{DiffOptions, DiffReport};
 use tilewright::{Form, Options, PrintOptions};
+use tilewright_tools::diff::{DiffOptions, DiffReport};
 
 #[allow(dead_code, reason = "it is a program, too")]
 #[path = "../../crates/tilewright/examples/custom_rule.rs"]

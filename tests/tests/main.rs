@@ -9,5 +9,6 @@
 )]
 
 mod documents;
+mod front_ends;
 mod house;
 mod snapshots;

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tilewright::rewrite::{Cost, Report, Verdict, registry};
+use tilewright::rewrite::{Cost, Outcome, Report, registry};
 use tilewright::text::{Form, PrintOptions};
 use tilewright::{Options, Target, Verified, optimize};
 
@@ -78,7 +78,7 @@ fn summary(text: &mut String, report: &Report) {
     }
     writeln!(text, "before: {}", costs(&report.before)).expect("memory");
     writeln!(text, "after:  {}", costs(&report.after)).expect("memory");
-    for note in report.notes.iter().filter(|note| note.verdict == Verdict::Done) {
+    for note in report.notes.iter().filter(|note| note.outcome == Outcome::Done) {
         writeln!(text, "- {note}").expect("memory");
     }
     text.push('\n');

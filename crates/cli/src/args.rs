@@ -9,9 +9,9 @@ mod run;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tilewright::Devices;
 use tilewright::Limits;
-use tilewright::interp::Devices;
-use tilewright::lower::Strategy;
+use tilewright::lowering::Strategy;
 use tilewright::{Emit, Form as PrintForm, LayoutPadding, PrintOptions};
 
 use crate::io::Output;

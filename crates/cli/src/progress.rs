@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright::interp::Progress;
+use tilewright::Progress;
 use tilewright::ir::Module;
 use tilewright::report::count;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tilewright::diff::{DiffOptions, DiffReport};
 use tilewright::ir::Verified;
 use tilewright::{Loaded, PrintOptions, Source};
+use tilewright_tools::diff::{DiffOptions, DiffReport};
 
 use crate::module::Module;
 use crate::optimize::json;

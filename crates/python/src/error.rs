@@ -5,10 +5,10 @@ use std::fmt::Display;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright::Error;
-use tilewright::interp::EvalError;
+use tilewright::EvalError;
+use tilewright::OptimizeError;
 use tilewright::ir::{BuildError, EditError};
 use tilewright::report::ProblemSummary;
-use tilewright::rewrite::OptimizeError;
 
 use crate::state::{Gone, Unkept};
 

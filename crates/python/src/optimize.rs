@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use tilewright::report::OptReport;
 use tilewright::{FloatMode, Options, PassSelection, Verified};
+use tilewright_tools::explain::ExplainedReport;
 
 use crate::callback::catching;
 use crate::error::{Kind, plain, raised, usage};
@@ -79,7 +80,7 @@ pub(crate) fn optimize(
     let stop = || cancel.store(true, Ordering::Relaxed);
     let explained = || {
         let done = tilewright::optimize(verified, &options)?;
-        let explain = |given: Verified| tilewright::explain(&given, &done, &options);
+        let explain = |given: Verified| tilewright_tools::explain(&given, &done, &options);
         let explanation = given.map(explain).transpose()?;
         Ok::<_, tilewright::Error>((done, explanation))
     };
@@ -89,6 +90,7 @@ pub(crate) fn optimize(
         Some(explanation) => explanation.to_string(),
         None => done.report.explanation().to_string(),
     };
-    let report = json(&OptReport { explained: explanation, ..OptReport::from(&done.report) })?;
+    let report = OptReport::from(&done.report);
+    let report = json(&ExplainedReport { report, explained: explanation })?;
     Ok((done.module.into(), report, done.report.to_string(), text))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use tilewright::ir::{InstId, Module as Graph};
-use tilewright::rewrite::pattern as library;
+use tilewright::pattern as library;
 
 use crate::callback::{call, catching, kept};
 use crate::error::usage;

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use tilewright::Error;
 use tilewright::ir::Verified;
-use tilewright::{Candidate, Error, ReduceOptions, ReduceStep, Reduction};
+use tilewright_tools::{Candidate, ReduceOptions, ReduceStep, Reduction};
 
 use crate::callback::{call, catching};
 use crate::error::{raised, usage};
@@ -65,7 +66,7 @@ impl Search {
         if self.progress.is_some() {
             options.progress = Some(&progress);
         }
-        tilewright::reduce(module, &options, &keep)
+        tilewright_tools::reduce(module, &options, &keep)
     }
 
     /// Asks Python. An exception of the callable ends the search.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tilewright::ir::ops::shaping::ParameterAttrs;
 use tilewright::ir::{InstId, Module as Graph, Op, Position, Value as Planned};
-use tilewright::rewrite::pattern::{Match as Found, Replacement as Library};
+use tilewright::pattern::{Match as Found, Replacement as Library};
 
 use crate::error::{Kind, plain, usage};
 use crate::expression::{Request, opcode};

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use tilewright::Class;
 use tilewright::ir::{EditError, Module as Graph};
-use tilewright::rewrite::numbers::Class;
-use tilewright::rewrite::pattern as library;
-use tilewright::rewrite::{Context, Pass as LibraryPass};
+use tilewright::pattern as library;
+use tilewright::{Context, Pass as LibraryPass};
 use tilewright::{FloatMode, Options};
 
 use crate::callback::{call, catching, kept};

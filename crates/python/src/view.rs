@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use tilewright::ir::Verified;
-use tilewright::{CheckOptions, Error, FloatMode, Limits, Optimized, Options, Progress, explain};
+use tilewright::{CheckOptions, Error, FloatMode, Limits, Optimized, Options, Progress};
+use tilewright_tools::explain;
 use tilewright_view::report::{Findings, report};
 use tilewright_view::{Emit, Options as ViewOptions, Scene, Subject, ViewError, Weights};
 
@@ -144,7 +145,7 @@ pub(crate) fn report_page(
     let write = || -> Result<String, Failure> {
         let optimized = tilewright::optimize(module.as_ref().clone(), &options)?;
         let explanation = explain(&module, &optimized, &options)?;
-        let [before, after] = explain::simplest_forms(&module, &optimized, &options)?;
+        let [before, after] = tilewright::simplest_forms(&module, &optimized, &options)?;
         let verdict = check.then(|| verdict(&module, &optimized, &options, limits, &progress));
         Ok(report(&Findings {
             forms: [&before, &after],

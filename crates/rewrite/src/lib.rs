@@ -24,7 +24,7 @@ pub use cost::{Cost, InstructionCost, ModuleCosts, instruction_costs, module_cos
 #[doc(hidden)]
 pub use driver::table;
 pub use driver::{
-    AddedPass, Context, Cycles, Evaluate, Explanation, Note, OptimizeError, Optimized, Options,
+    AddedPass, Context, Cycles, Evaluate, Note, Notes, OptimizeError, Optimized, Options, Outcome,
     PIPELINES, Pass, PassObserver, PassReport, PassSelection, Pipeline, Place, Reason, Report,
-    Scope, Skipped, StopReason, Verdict, numbers, optimize, pipeline, registry,
+    Scope, Simplest, Skipped, StopReason, numbers, optimize, pipeline, registry,
 };

@@ -6,7 +6,7 @@ use crate::common::{
     changes, module, optimized, optimized_by_default, passes, short, without_latency,
 };
 use tilewright_ir::{Module, Opcode, Verified};
-use tilewright_rewrite::{Optimized, Verdict};
+use tilewright_rewrite::{Optimized, Outcome};
 use tilewright_testkit::fixture::fixtures;
 
 /// The models whose names begin with one of these.
@@ -103,7 +103,7 @@ fn is_explained(offender: &str, after: &Optimized) -> bool {
     let dims = offender.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let Some((dims, _)) = dims else { return false };
     after.report.notes.iter().any(|note| {
-        let kept = note.text.contains("still reshaped to") || note.verdict == Verdict::Left;
+        let kept = note.text.contains("still reshaped to") || note.outcome == Outcome::Left;
         kept && note.text.contains(&format!("[{dims}]"))
     })
 }
@@ -139,7 +139,7 @@ fn patch_norm_keeps_its_patches() {
         for after in [alone, by_default] {
             let moved =
                 after.report.notes.iter().any(|note| {
-                    note.pass == "reshape-out-of-region" && note.verdict == Verdict::Done
+                    note.pass == "reshape-out-of-region" && note.outcome == Outcome::Done
                 });
             assert!(!moved, "{name}: {}", notes(&after));
             if !after.report.unchanged {

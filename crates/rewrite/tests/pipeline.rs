@@ -10,7 +10,7 @@ use crate::common::{
 use tilewright_ir::Verified;
 use tilewright_rewrite::numbers::FloatMode;
 use tilewright_rewrite::{
-    OptimizeError, Optimized, Options, PassSelection, StopReason, Verdict, module_cost, optimize,
+    OptimizeError, Optimized, Options, Outcome, PassSelection, StopReason, module_cost, optimize,
     registry,
 };
 use tilewright_target::Target;
@@ -85,7 +85,7 @@ fn cost_gated(after: &tilewright_rewrite::Optimized) -> (usize, usize) {
     let names: Vec<&str> = passes.map(tilewright_rewrite::Pass::name).collect();
     let made = names.iter().map(|name| changes(after, name)).sum();
     let notes = after.report.notes.iter();
-    let done = notes.filter(|n| n.verdict == Verdict::Done && names.contains(&n.pass)).count();
+    let done = notes.filter(|n| n.outcome == Outcome::Done && names.contains(&n.pass)).count();
     (made, done)
 }
 
@@ -232,8 +232,8 @@ fn cleanups_that_are_not_kept_are_not_told_of() {
     let before = module(DEAD_ELEMENT);
     let after = optimized_by_default(&before);
     assert!(changes(&after, "dead-elements") > 0 && after.report.unchanged);
-    let told = |verdict| after.report.notes.iter().filter(|n| n.verdict == verdict).count();
-    assert_eq!(told(Verdict::Done), 0, "{:?}", after.report.notes);
+    let told = |outcome| after.report.notes.iter().filter(|n| n.outcome == outcome).count();
+    assert_eq!(told(Outcome::Done), 0, "{:?}", after.report.notes);
     let kept = optimized(&before, &pipeline("cleanup", "tpu-like"));
     assert!(!kept.report.unchanged);
     assert!(kept.report.notes.iter().any(|note| note.text.contains("nothing reads it")));
@@ -342,7 +342,7 @@ ENTRY e {
         let after = optimized(&before, &pipeline(name, "tpu-like"));
         assert!(after.report.unchanged, "{name}");
         let [note] = after.report.notes.as_slice() else { panic!("{:?}", after.report.notes) };
-        assert_eq!(note.verdict, Verdict::Left);
+        assert_eq!(note.outcome, Outcome::Left);
         assert_eq!(note.place.text, "`s`");
         assert!(note.text.contains("floats of different precision meet in this `add`"), "{note}");
     }

@@ -8,7 +8,7 @@ use tilewright_rewrite::pattern::{
     cos, exp, log, multiply, negate, reduce, subtract, transpose,
 };
 use tilewright_rewrite::{
-    OptimizeError, Optimized, Options, Pass, PassSelection, Reason, Verdict, optimize,
+    OptimizeError, Optimized, Options, Outcome, Pass, PassSelection, Reason, optimize,
 };
 
 fn named(module: &Verified, name: &str) -> InstId {
@@ -48,7 +48,7 @@ fn a_rule_runs_in_a_pipeline_and_is_told_of() {
     assert_eq!(opcodes, [Opcode::Parameter, Opcode::Negate], "{}", short(&after.module));
     let notes = &after.report.notes;
     let note = notes.iter().find(|note| note.pass == "log-of-exp").expect("a note");
-    assert_eq!((note.verdict, note.place.text.as_str()), (Verdict::Done, "`l`"));
+    assert_eq!((note.outcome, note.place.text.as_str()), (Outcome::Done, "`l`"));
     assert!(note.text.starts_with("applied log(exp(x)) = x: "), "{}", note.text);
     assert!(note.text.contains("for these instructions on linear"), "{}", note.text);
 }

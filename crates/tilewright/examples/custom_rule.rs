@@ -6,10 +6,10 @@
 
 use std::io::Write as _;
 
+use tilewright::Class;
 use tilewright::ir::reducer::Monoid;
+use tilewright::pattern::{Match, Rule, any, constant, exp, reduce};
 use tilewright::prelude::*;
-use tilewright::rewrite::numbers::Class;
-use tilewright::rewrite::pattern::{Match, Rule, any, constant, exp, reduce};
 
 /// The largest of many exponentials.
 const PROGRAM: &str = "

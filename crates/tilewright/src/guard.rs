@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use tilewright_interp::algebra::Verdict as Equality;
+use tilewright_interp::algebra::Verdict;
 use tilewright_ir::Verified;
 use tilewright_ir::expand::plain;
 use tilewright_rewrite::numbers::FloatMode;
-use tilewright_rewrite::{Note, Optimized, Options, Skipped, StopReason, Verdict};
+use tilewright_rewrite::{Note, Optimized, Options, Outcome, Skipped, StopReason};
 
 use crate::agreement::{Agreement, Witness};
 use crate::check::{CheckOptions, Fault, Trial, agreement_until_fault};
@@ -69,7 +69,7 @@ pub enum Difference {
     /// In an element, on some inputs.
     Element(Witness),
     /// Over the reals.
-    OverReals(Equality),
+    OverReals(Verdict),
 }
 
 impl fmt::Display for Difference {
@@ -217,6 +217,6 @@ fn culprit(
         }
     }
     let (before, now) = (after(good)?.report.notes, after(bad)?.report.notes);
-    let is_new = |note: &&Note| note.verdict == Verdict::Done && !before.contains(note);
+    let is_new = |note: &&Note| note.outcome == Outcome::Done && !before.contains(note);
     Ok((bad, now.iter().rev().find(is_new).cloned()))
 }

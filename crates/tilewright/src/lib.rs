@@ -171,9 +171,7 @@ mod chance;
 mod check;
 mod choice;
 pub mod composite;
-pub mod diff;
 mod error;
-pub mod explain;
 mod folder;
 mod format;
 mod guard;
@@ -193,7 +191,6 @@ mod pipeline;
 pub mod prelude;
 mod profile;
 mod recording;
-mod reduce;
 pub mod report;
 mod rules;
 mod run;
@@ -218,10 +215,9 @@ pub use algebra::algebra;
 pub use bisect::{Bisection, FirstDifference, OperandAgreement, bisect};
 pub use check::{CheckOptions, Within, check};
 pub use error::Error;
-pub use explain::explain;
 pub use guard::{Blame, Difference, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
-pub use interp::{BranchCounts, Devices, Limits, Observer, Outputs, Progress};
+pub use interp::{BranchCounts, Devices, EvalError, Limits, Observer, Outputs, Progress, Seen};
 pub use ir::Verified;
 pub use mlir::{
     MlirStyle, encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode,
@@ -233,11 +229,11 @@ pub use module::{
 };
 pub use pipeline::{
     Evaluate, FloatMode, Note, Optimized, Options, PIPELINES, Pass, PassReport, PassSelection,
-    Pipeline, Report, StopReason, optimize, passes, pipeline, target, target_template,
+    Pipeline, Report, StopReason, optimize, passes, pipeline, simplest, simplest_forms, target,
+    target_template,
 };
 pub use profile::{InstructionProfile, Profile, Profiler};
 pub use recording::{check_recording, recorded_devices};
-pub use reduce::{Candidate, Ended, ReduceOptions, ReduceStep, ReducedSize, Reduction, reduce};
 pub use rules::{RuleTrial, try_rule};
 pub use run::{
     Inputs, RunOptions, devices_of, elements, outputs_to_npz, random_inputs, read_infeed,
@@ -245,3 +241,8 @@ pub use run::{
 };
 pub use stage::after_optimization;
 pub use targets::Target;
+pub use tilewright_rewrite::cost::{Cost, CostModel, Ledger, Memo, Residency, instruction_costs};
+pub use tilewright_rewrite::numbers::Class;
+pub use tilewright_rewrite::{
+    Context, Notes, OptimizeError, Outcome, Place, Reason, Simplest, pattern,
+};

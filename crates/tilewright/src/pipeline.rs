@@ -1,9 +1,10 @@
 //! Optimisation: passes, targets and their cost model, and the report.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use tilewright_interp::Limits;
-use tilewright_ir::{Literal, Verified};
+use tilewright_ir::{Literal, Module, Verified};
 use tilewright_target::Target;
 
 use crate::error::Error;
@@ -38,6 +39,37 @@ pub fn optimize(module: Verified, options: &Options) -> Result<Optimized, Error>
     let mut options = options.clone();
     options.evaluator = options.evaluator.or(Some(&Interpreter));
     Ok(tilewright_rewrite::optimize(module, &options)?)
+}
+
+/// Returns the simplest forms of a module before and after its optimisation with these options.
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn simplest_forms<'a>(
+    before: &Verified,
+    optimized: &'a Optimized,
+    options: &Options,
+) -> Result<[Cow<'a, Module>; 2], Error> {
+    let of = |module| Ok::<_, Error>(Cow::Owned(simplest(module, options)?.into_inner()));
+    let known = optimized.simplest.as_ref();
+    let before = known.map_or_else(|| of(before), |forms| Ok(Cow::Borrowed(&forms.before)))?;
+    let after = match known {
+        _ if optimized.report.unchanged => before.clone(),
+        Some(forms) => Cow::Borrowed(forms.after.as_ref().unwrap_or(&optimized.module)),
+        None => of(&optimized.module)?,
+    };
+    Ok([before, after])
+}
+
+/// Returns a module in its simplest form, which a backend finds by itself.
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn simplest(module: &Verified, options: &Options) -> Result<Verified, Error> {
+    let mut options = options.clone();
+    options.passes = PassSelection::Pipeline("cleanup".to_owned());
+    (options.observer, options.stop_after) = (None, None);
+    Ok(optimize(module.clone(), &options)?.module)
 }
 
 /// Returns every pass, in alphabetical order of its name.

@@ -15,14 +15,14 @@ use tilewright_rewrite::analysis::sharding::Traffic;
 use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report, guards};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
-pub use tilewright_rewrite::table::{count, counted, shortened};
+pub use tilewright_rewrite::table::{count, counted, cycles, shortened};
 use tilewright_target::Target;
 
 use crate::agreement::{Agreement, Excuse, OutputDifference};
 use crate::bisect::FirstDifference;
 use crate::error::Error;
-use crate::explain::{Explanation, simplest};
 use crate::guard::Blame;
+use crate::pipeline::simplest;
 use crate::profile::Profile;
 
 /// The modelled costs of a module or an instruction.
@@ -152,8 +152,6 @@ pub struct OptReport {
     pub notes: Vec<NoteSummary>,
     /// Rewrites that were left out because a check found a difference.
     pub left_out: Vec<LeftOut>,
-    /// What was done to each layer; `null` unless it was asked for.
-    pub explained: Option<Explanation>,
     /// The reason, if there is one, why the ratio of times may differ from the ratio of costs;
     /// see [`Report::caveat`].
     pub caveat: Option<&'static str>,
@@ -249,7 +247,6 @@ impl From<&Report> for OptReport {
             unchanged: report.unchanged,
             notes: report.notes.iter().map(NoteSummary::from).collect(),
             left_out: Vec::new(),
-            explained: None,
             caveat: report.caveat,
             ratio_error: report.ratio_error,
         }
@@ -258,9 +255,9 @@ impl From<&Report> for OptReport {
 
 impl From<&Note> for NoteSummary {
     fn from(note: &Note) -> Self {
-        let verdict = match note.verdict {
-            tilewright_rewrite::Verdict::Done => "rewritten",
-            tilewright_rewrite::Verdict::Left => "left",
+        let verdict = match note.outcome {
+            tilewright_rewrite::Outcome::Done => "rewritten",
+            tilewright_rewrite::Outcome::Left => "left",
         };
         let Place { text: place, op_name, source } = &note.place;
         Self {

@@ -12,11 +12,8 @@ mod algebra;
 mod attack;
 mod check;
 mod composites;
-mod diff;
-mod explain;
 mod facade;
 mod files;
-mod front_ends;
 mod guard;
 #[cfg(feature = "simulate")]
 mod machine;
@@ -26,7 +23,6 @@ mod native;
 #[cfg(feature = "native")]
 mod native_calls;
 mod optimized;
-mod reduce;
 mod reports;
 mod roads;
 mod rules;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use tilewright::Outcome;
 use tilewright::ir::{CompId, Module};
-use tilewright::rewrite::Verdict;
-use tilewright::rewrite::cost::{CostModel, Memo};
+use tilewright::{CostModel, Memo};
 use tilewright::{Note, Report, Target};
 
 use crate::error::ViewError;
@@ -154,7 +154,7 @@ impl Scene {
         options: &Options,
     ) -> Result<Self, ViewError> {
         let notes: Vec<Note> =
-            report.notes.iter().filter(|note| note.verdict == Verdict::Done).cloned().collect();
+            report.notes.iter().filter(|note| note.outcome == Outcome::Done).cloned().collect();
         let was = picture(before, options)?;
         let is = match picture(after, options) {
             Err(ViewError::NoComputation { .. } | ViewError::OtherProfile(_)) => Picture::default(),

@@ -1,6 +1,7 @@
 //! The page on what an optimisation found and did.
 
-use tilewright::{Options, explain};
+use tilewright::Options;
+use tilewright_tools::explain;
 use tilewright_view::report::{Findings, report};
 
 /// A group sum in a layer, whose names would end a page that does not escape them.
@@ -26,7 +27,7 @@ fn page(text: &str, target: &str, verdict: Option<&str>) -> String {
     let options = Options::new(tilewright::target(target).unwrap());
     let optimized = tilewright::optimize(module.clone(), &options).unwrap();
     let explanation = explain(&module, &optimized, &options).unwrap();
-    let [before, after] = explain::simplest_forms(&module, &optimized, &options).unwrap();
+    let [before, after] = tilewright::simplest_forms(&module, &optimized, &options).unwrap();
     let target = &options.target;
     report(&Findings {
         forms: [&before, &after],

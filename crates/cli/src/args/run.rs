@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tilewright::lower::Strategy;
+use tilewright::lowering::Strategy;
 
 use super::{Bounds, DeviceCount, Input};
 

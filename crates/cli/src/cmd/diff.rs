@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tilewright::diff::{DiffOptions, DiffReport};
+use tilewright_tools::diff::{DiffOptions, DiffReport};
 
 use crate::args::Diff;
 use crate::io::{self, Output};

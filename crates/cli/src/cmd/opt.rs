@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use tilewright::explain::Explanation;
 use tilewright::report::{LeftOut, OptReport};
 use tilewright::{
     Blame, CheckOptions, Error, FloatMode, Guarded, Loaded, Optimized, Options, Recording, Report,
     Verified,
 };
+use tilewright_tools::explain::{ExplainedReport, Explanation};
 
 use crate::args::{Explain, Opt, Optimisation};
 use crate::dump::Dump;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     let given = args.explain.map(|_| before.clone());
     let work = || {
         let (optimized, blamed, doubts) = optimized(&args, before, recording, &options, &passes)?;
-        let explain = |given: Verified| tilewright::explain(&given, &optimized, &options);
+        let explain = |given: Verified| tilewright_tools::explain(&given, &optimized, &options);
         let explanation = given.map(explain).transpose()?;
         Ok::<_, Error>((optimized, blamed, doubts, explanation))
     };
@@ -70,7 +70,8 @@ fn tell(
 ) -> Result<()> {
     if args.json {
         let left_out = blamed.iter().map(LeftOut::from).collect();
-        let report = OptReport { left_out, explained: explanation, ..OptReport::from(report) };
+        let report = OptReport { left_out, ..OptReport::from(report) };
+        let report = ExplainedReport { report, explained: explanation };
         io::to_stderr(&io::json(&report)?);
         return Ok(());
     }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use tilewright::report::count;
-use tilewright::{Emit, Ended, Error, ReduceOptions, ReduceStep, ReducedSize, Reduction, Verified};
+use tilewright::{Emit, Error, Verified};
+use tilewright_tools::{Ended, ReduceOptions, ReduceStep, ReducedSize, Reduction};
 
 use self::command::{Keeper, Outcome};
 use crate::args::Reduce;
@@ -87,7 +88,7 @@ fn shown(args: &Reduce, module: &Verified, keeper: &Keeper, sink: &Sink<'_>) -> 
     options.max_time = args.max_seconds.map(Duration::from_secs_f64);
     let told = || Some(line.lock().unwrap_or_else(PoisonError::into_inner).clone().into());
     let reduced = progress::shown(told, || {
-        tilewright::reduce(module, &options, &|candidate| keeper.keeps(candidate))
+        tilewright_tools::reduce(module, &options, &|candidate| keeper.keeps(candidate))
     });
     if let Some(error) = keeper.failure() {
         return Err(error);

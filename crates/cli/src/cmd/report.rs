@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tilewright::{CheckOptions, Error, FloatMode, Optimized, Options, Verified, explain};
+use tilewright::{CheckOptions, Error, FloatMode, Optimized, Options, Verified};
+use tilewright_tools::explain;
 use tilewright_view::report::{Findings, report};
 
 use crate::args::Report;
@@ -20,7 +21,7 @@ pub(crate) fn run(args: Report) -> Result<ExitCode> {
     let work = || -> Result<String> {
         let optimized = tilewright::optimize(module.clone(), &options)?;
         let explanation = explain(&module, &optimized, &options)?;
-        let [before, after] = explain::simplest_forms(&module, &optimized, &options)?;
+        let [before, after] = tilewright::simplest_forms(&module, &optimized, &options)?;
         let verdict =
             args.check.then(|| verdict(&args, &module, &optimized, &options)).transpose()?;
         Ok(report(&Findings {

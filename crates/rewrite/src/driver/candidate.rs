@@ -2,7 +2,7 @@
 
 use super::pass::Context;
 use super::reason::Refusal;
-use super::report::{Note, Place, Verdict};
+use super::report::{Note, Outcome, Place};
 use crate::cost::pays;
 
 /// A rewrite that could be made, and the cycles that the target takes with and without it.
@@ -78,7 +78,7 @@ impl Context<'_> {
                 let (text, cycles) = (format!("{done}: {costs}{also}"), Some(cycles));
                 self.notes.push(Note {
                     pass,
-                    verdict: Verdict::Done,
+                    outcome: Outcome::Done,
                     place,
                     text,
                     cycles,
@@ -88,7 +88,7 @@ impl Context<'_> {
                 let (text, cycles) = (format!("{would} would cost {costs}"), Some(cycles));
                 self.notes.push(Note {
                     pass,
-                    verdict: Verdict::Left,
+                    outcome: Outcome::Left,
                     place,
                     text,
                     cycles,
@@ -119,8 +119,8 @@ impl Context<'_> {
     pub(crate) fn make(&mut self, pass: &'static str, place: Place, text: String) -> bool {
         let is_made = self.spend(pass, [place.text.as_str()].into_iter());
         if is_made {
-            let (verdict, cycles) = (Verdict::Done, None);
-            self.notes.push(Note { pass, verdict, place, text, cycles, reason: None });
+            let (outcome, cycles) = (Outcome::Done, None);
+            self.notes.push(Note { pass, outcome, place, text, cycles, reason: None });
         }
         is_made
     }
@@ -128,8 +128,8 @@ impl Context<'_> {
     /// Notes why a rewrite is not made.
     pub(crate) fn refuse(&mut self, pass: &'static str, place: Place, why: Refusal) {
         let Refusal { reason, text } = why;
-        let (verdict, reason) = (Verdict::Left, Some(reason));
-        self.notes.push(Note { pass, verdict, place, text, cycles: None, reason });
+        let (outcome, reason) = (Outcome::Left, Some(reason));
+        self.notes.push(Note { pass, outcome, place, text, cycles: None, reason });
     }
 
     /// Takes one unit of fuel for a rewrite of a pass at these places. Returns `false` if none is

@@ -38,4 +38,4 @@ pub(crate) use pass::byte_size;
 pub use pass::{Context, Pass, Skipped};
 pub use pipelines::{PIPELINES, Pipeline, pipeline};
 pub use reason::Reason;
-pub use report::{Explanation, Note, PassReport, Place, Report, StopReason, Verdict, table};
+pub use report::{Note, Notes, Outcome, PassReport, Place, Report, StopReason, table};

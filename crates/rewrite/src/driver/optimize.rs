@@ -14,7 +14,7 @@ use super::pipelines::pipeline;
 use super::plan::Plan;
 use super::reason::Reason;
 use super::registry;
-use super::report::{Note, Place, Report, StopReason, Verdict};
+use super::report::{Note, Outcome, Place, Report, StopReason};
 use super::restore::restored;
 use super::run::{Run, whole_left};
 use crate::analysis::sharding::Traffic;
@@ -70,7 +70,7 @@ fn of_added(options: &Options, report: &Report) -> Vec<Note> {
             };
             notes.extend(rule.caveats().into_iter().filter(holds).map(|reason| Note {
                 pass: pass.name(),
-                verdict: Verdict::Left,
+                outcome: Outcome::Left,
                 place: "the module".into(),
                 text: format!(
                     "an expression that `{}` matches {}",
@@ -116,7 +116,7 @@ fn in_best_mode(module: Verified, options: &Options) -> Result<Optimized, Optimi
 fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
     Note {
         pass: "pipeline",
-        verdict: Verdict::Left,
+        outcome: Outcome::Left,
         place: "the module".into(),
         cycles: Some(Cycles { before: cycles, after: fast, of: Scope::Module }),
         reason: None,
@@ -185,7 +185,7 @@ fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, Optimiz
         };
         notes.push(more_traffic(less, more));
     }
-    notes.retain(|note| note.verdict == Verdict::Left);
+    notes.retain(|note| note.outcome == Outcome::Left);
     if cost_gated > 0 && !gains {
         notes.push(whole_left(least, reached, enough, target));
     }
@@ -257,7 +257,7 @@ fn around_gains(
 fn mixed_left(module: &Module, mixed: InstId) -> Note {
     Note {
         pass: "pipeline",
-        verdict: Verdict::Left,
+        outcome: Outcome::Left,
         place: Place::of(module, mixed),
         cycles: None,
         reason: Some(Reason::MixedPrecision),
@@ -273,7 +273,7 @@ fn mixed_left(module: &Module, mixed: InstId) -> Note {
 fn more_traffic(before: Traffic, after: Traffic) -> Note {
     Note {
         pass: "pipeline",
-        verdict: Verdict::Left,
+        outcome: Outcome::Left,
         place: "the module".into(),
         cycles: None,
         reason: Some(Reason::Traffic),

@@ -16,7 +16,7 @@ use crate::driver::candidate::Cycles;
 use crate::driver::reason::Reason;
 
 pub use place::Place;
-pub use text::Explanation;
+pub use text::Notes;
 
 /// The changes made to a module. `Display` writes the costs before and after and the changes of
 /// each pass; [`Report::explanation`] has the notes.
@@ -96,7 +96,7 @@ impl StopReason {
 
 /// Whether the code that a note is about was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum Outcome {
     /// It was rewritten.
     Done,
     /// It was left as it is.
@@ -109,7 +109,7 @@ pub struct Note {
     /// The pass that found it.
     pub pass: &'static str,
     /// Whether it was rewritten.
-    pub verdict: Verdict,
+    pub outcome: Outcome,
     /// The place in the user's words: framework names and source lines.
     pub place: Place,
     /// The finding, the change or the reason against it, and the saving.
@@ -122,10 +122,10 @@ pub struct Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = match self.verdict {
-            Verdict::Done => "rewritten",
-            Verdict::Left => "left",
+        let outcome = match self.outcome {
+            Outcome::Done => "rewritten",
+            Outcome::Left => "left",
         };
-        write!(f, "{verdict} [{}] at {}: {}", self.pass, self.place, self.text)
+        write!(f, "{outcome} [{}] at {}: {}", self.pass, self.place, self.text)
     }
 }

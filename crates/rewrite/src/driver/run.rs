@@ -15,7 +15,7 @@ use super::figures::Figures;
 use super::options::Options;
 use super::pass::{Context, Pass};
 use super::plan::{PassList, Plan};
-use super::report::{Note, PassReport, StopReason, Verdict};
+use super::report::{Note, Outcome, PassReport, StopReason};
 use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo, pays};
 
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         for _ in 0..self.options.max_rounds {
             // A rewrite that was left out may have become possible, so only the last round's
             // reasons stay.
-            self.notes.retain(|note| note.verdict == Verdict::Done);
+            self.notes.retain(|note| note.outcome == Outcome::Done);
             let made = self.cost_gated;
             let cleaned = self.all(&plan.cleanup)?;
             if self.cost_gated > made {
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
             let changes = self.all(passes)?;
             // After its first rewrite, a group judges another state.
             let notes = self.notes.get(noted..).unwrap_or_default();
-            let left = notes.iter().take_while(|note| note.verdict == Verdict::Left);
+            let left = notes.iter().take_while(|note| note.outcome == Outcome::Left);
             now.left.extend(left.cloned());
             if changes > 0 {
                 return Ok((group, changes));
@@ -303,7 +303,7 @@ pub(super) fn whole_left(before: f64, after: f64, enough: f64, target: &Target) 
     }
     Note {
         pass: "pipeline",
-        verdict: Verdict::Left,
+        outcome: Outcome::Left,
         place: "the module".into(),
         cycles: Some(Cycles { before, after, of: Scope::Module }),
         reason: None,

@@ -17,7 +17,7 @@ use tilewright_ir::{CompId, EditError, InstId, Module};
 use super::state::{Callers, Element, Loop, element_of, part_of};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
-use crate::driver::{Note, Place, Verdict};
+use crate::driver::{Note, Outcome, Place};
 
 /// See the module.
 pub struct DeadElements;
@@ -44,8 +44,8 @@ impl Pass for DeadElements {
         // Callers stand after callees, so the readers of an inner loop's state go first.
         for (found, alive) in dying.iter().rev() {
             let (place, text) = (Place::of(module, found.id), words(module, found.id, alive));
-            let (pass, verdict) = (self.name(), Verdict::Done);
-            cx.notes.push(Note { pass, verdict, place, text, cycles: None, reason: None });
+            let (pass, outcome) = (self.name(), Outcome::Done);
+            cx.notes.push(Note { pass, outcome, place, text, cycles: None, reason: None });
             let kept = alive.iter().enumerate().filter(|(_, alive)| **alive);
             let elements: Vec<Element> = kept.map(|(was, _)| Element { was, form: None }).collect();
             dropped += alive.len() - elements.len();

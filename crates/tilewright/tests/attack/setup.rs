@@ -1,7 +1,7 @@
 //! Sets up the hunt's rewrites: the passes, on every target and some with tiny memories.
 
+use tilewright::Outcome;
 use tilewright::ir::Verified;
-use tilewright::rewrite::Verdict;
 use tilewright::{FloatMode, Options, Target, optimize};
 use tilewright_testkit::attack::{Contract, Hunt, Mode, Rewritten};
 
@@ -37,7 +37,7 @@ impl Setup {
             let options = options(&targets[target], mode);
             let optimized = optimize(module.clone(), &options).map_err(|e| e.to_string())?;
             let notes = optimized.report.notes.iter();
-            let done = notes.filter(|note| note.verdict == Verdict::Done).map(ToString::to_string);
+            let done = notes.filter(|note| note.outcome == Outcome::Done).map(ToString::to_string);
             Ok((!optimized.report.unchanged).then(|| (optimized.module, done.collect())))
         };
         Self { names, rewrite: Box::new(rewrite) }

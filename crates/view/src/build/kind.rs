@@ -1,7 +1,7 @@
 //! The kinds of nodes.
 
+use tilewright::Residency;
 use tilewright::ir::{ArrayShape, Family, InstId, Module, Op, Opcode};
-use tilewright::rewrite::cost::Residency;
 use tilewright::targets::{Alignment, MoveKind, Target};
 
 use crate::picture::Kind;

@@ -13,8 +13,8 @@ mod weigh;
 use std::collections::{HashMap, HashSet};
 
 use tilewright::ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
-use tilewright::rewrite::cost::{CostModel, Ledger, Residency};
 use tilewright::text::{print_attribute, print_instruction, print_sharding};
+use tilewright::{CostModel, Ledger, Residency};
 
 use crate::error::ViewError;
 use crate::picture::{

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use tilewright::instruction_costs;
 use tilewright::ir::{InstId, Module};
-use tilewright::rewrite::cost::{CostModel, Ledger};
-use tilewright::rewrite::instruction_costs;
+use tilewright::{CostModel, Ledger};
 
 use crate::error::ViewError;
 use crate::picture::Weight;

@@ -5,10 +5,10 @@ mod plot;
 mod sources;
 
 use askama::Template;
-use tilewright::explain::Explanation;
 use tilewright::ir::Module;
-use tilewright::rewrite::table::cycles;
+use tilewright::report::cycles;
 use tilewright::{Note, Optimized, Target};
+use tilewright_tools::explain::Explanation;
 
 use crate::error::ViewError;
 use pictures::LayerPicture;
@@ -20,7 +20,7 @@ const MOST_PLOTTED: usize = 12;
 /// What a report is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Findings<'a> {
-    /// The simplest forms of the module before and after: see [`tilewright::explain::simplest_forms`].
+    /// The simplest forms of the module before and after: see [`tilewright::simplest_forms`].
     pub forms: [&'a Module; 2],
     /// The module after, and what was done.
     pub optimized: &'a Optimized,
@@ -90,7 +90,7 @@ fn name(scope: &str) -> &str {
     if scope.is_empty() { "outside of all scopes" } else { scope }
 }
 
-fn row(layer: &tilewright::explain::Layer) -> LayerRow<'_> {
+fn row(layer: &tilewright_tools::explain::Layer) -> LayerRow<'_> {
     let passes = layer.rewrites.iter().map(|(pass, count)| match count {
         1 => (*pass).to_owned(),
         _ => format!("{pass} {count} times"),

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tilewright::Target;
-use tilewright::explain::{Explanation, layer_of};
 use tilewright::ir::{ArrayShape, InstId, Module, Opcode};
+use tilewright_tools::explain::{Explanation, layer_of};
 
 use crate::scene::{Emit, Options, Scene, Subject};
 

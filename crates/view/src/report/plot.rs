@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use plotters::prelude::*;
-use tilewright::rewrite::table::cycles;
+use tilewright::report::cycles;
 
 use crate::error::ViewError;
 

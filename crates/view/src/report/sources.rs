@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tilewright::Target;
 use tilewright::ir::Module;
-use tilewright::rewrite::table::cycles;
-use tilewright::rewrite::{Place, instruction_costs};
+use tilewright::report::cycles;
+use tilewright::{Place, instruction_costs};
 
 use super::ratio;
 

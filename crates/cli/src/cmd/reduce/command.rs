@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use process_wrap::std::{ChildWrapper, CommandWrap};
-use tilewright::Candidate;
+use tilewright_tools::Candidate;
 
 /// The name of the variable with the path of the candidate.
 const CANDIDATE: &str = "TILEWRIGHT_CANDIDATE";

@@ -5,7 +5,7 @@ use std::fmt;
 use super::table::{aligned, count, counted, cycles};
 use crate::analysis::sharding::Traffic;
 
-use super::{Note, Report, StopReason, Verdict};
+use super::{Note, Outcome, Report, StopReason};
 
 /// Writes the costs before and after, and the changes of each pass.
 impl fmt::Display for Report {
@@ -50,8 +50,8 @@ impl fmt::Display for Report {
 
 impl Report {
     /// Returns the notes as text: the rewrites made, then those left out with the reason.
-    pub fn explanation(&self) -> Explanation<'_> {
-        Explanation { notes: &self.notes, stopped_after: self.stopped_after }
+    pub fn explanation(&self) -> Notes<'_> {
+        Notes { notes: &self.notes, stopped_after: self.stopped_after }
     }
 
     /// Returns the table of costs.
@@ -103,24 +103,24 @@ fn ratio(before: f64, after: f64) -> String {
 
 /// The notes of a [`Report`] as numbered text; see [`Report::explanation`].
 #[derive(Clone, Copy, Debug)]
-pub struct Explanation<'a> {
+pub struct Notes<'a> {
     notes: &'a [Note],
     stopped_after: Option<u64>,
 }
 
-impl<'a> Explanation<'a> {
+impl<'a> Notes<'a> {
     /// The text of these notes.
     pub const fn of(notes: &'a [Note]) -> Self {
         Self { notes, stopped_after: None }
     }
 }
 
-impl fmt::Display for Explanation<'_> {
+impl fmt::Display for Notes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sections = [(Verdict::Done, "Rewritten"), (Verdict::Left, "Left as it is")];
+        let sections = [(Outcome::Done, "Rewritten"), (Outcome::Left, "Left as it is")];
         let mut gap = "";
-        for (verdict, heading) in sections {
-            let notes = self.notes.iter().filter(|note| note.verdict == verdict);
+        for (outcome, heading) in sections {
+            let notes = self.notes.iter().filter(|note| note.outcome == outcome);
             for (number, note) in (1..).zip(notes) {
                 if number == 1 {
                     write!(f, "{gap}{heading}:")?;
@@ -149,14 +149,14 @@ impl fmt::Display for Explanation<'_> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Note, Report, StopReason, Verdict};
+    use super::{Note, Outcome, Report, StopReason};
     use crate::cost::Cost;
     use crate::driver::PassReport;
 
-    fn note(verdict: Verdict, place: &str, text: &str) -> Note {
+    fn note(outcome: Outcome, place: &str, text: &str) -> Note {
         Note {
             pass: "reshape",
-            verdict,
+            outcome,
             place: place.into(),
             text: text.to_owned(),
             cycles: None,
@@ -180,8 +180,8 @@ mod tests {
             stopped: StopReason::Fixpoint,
             stopped_after: None,
             notes: vec![
-                note(Verdict::Left, "`b`", "too small"),
-                note(Verdict::Done, "`a`", "moved it\nby 1"),
+                note(Outcome::Left, "`b`", "too small"),
+                note(Outcome::Done, "`a`", "moved it\nby 1"),
             ],
             unchanged: false,
             caveat: Some("bodies of loops count once"),

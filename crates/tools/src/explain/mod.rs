@@ -1,0 +1,204 @@
+//! What an optimisation did to each layer of a model, and what would let it do more.
+//!
+//! A layer is the scope in which a framework put instructions: a module of Flax, a function of JAX.
+//! Its forward and backward parts are one.
+
+mod advice;
+mod pattern;
+mod scope;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tilewright::Error;
+use tilewright::ir::{InstId, Module, Verified};
+use tilewright::report::OptReport;
+use tilewright::{Cost, Note, Optimized, Options, Outcome, Reason, instruction_costs};
+
+use pattern::Pattern;
+use scope::scope;
+
+pub use text::All;
+
+/// What an optimisation did, layer by layer. `Display` fits on a screen; [`Explanation::all`] has
+/// everything.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The name of the target.
+    pub target: String,
+    /// The modelled cycles of the module before (in its simplest form) and after.
+    pub cycles: [f64; 2],
+    /// The layers that were rewritten, those first that save most cycles.
+    pub layers: Vec<Layer>,
+    /// What kept rewrites from being made, the most frequent first.
+    pub obstacles: Vec<Obstacle>,
+    /// All notes of passes.
+    #[serde(skip)]
+    pub notes: Vec<Note>,
+    /// The number of rewrites after which the optimisation was told to stop, if that stopped it.
+    #[serde(skip)]
+    pub stopped_after: Option<u64>,
+}
+
+/// A report on an optimisation with its explanation, as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainedReport {
+    /// The report.
+    #[serde(flatten)]
+    pub report: OptReport,
+    /// What was done to each layer; `null` unless it was asked for.
+    pub explained: Option<Explanation>,
+}
+
+/// A layer of a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layer {
+    /// The scope, such as `UNet/Block_3/GroupNorm_1`; empty for what the framework gave none.
+    pub scope: String,
+    /// What it computes: `norm of f32[8,32,32,32,10] over {1,2,4}`.
+    pub pattern: String,
+    /// The file and line in the user's program, `file:line`, of its first rewrite; `null` if that is
+    /// not known.
+    pub source: Option<String>,
+    /// The modelled cycles of its instructions before and after.
+    pub cycles: [f64; 2],
+    /// The bytes that its instructions read and write, before and after.
+    pub bytes: [u64; 2],
+    /// The bytes of its largest array.
+    pub array_bytes: u64,
+    /// The number of rewrites of each pass.
+    pub rewrites: BTreeMap<&'static str, usize>,
+}
+
+/// A reason for which rewrites were not made that could pay.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Obstacle {
+    /// The reason.
+    pub why: String,
+    /// What to change in the program, or in how it is optimised; `null` if nothing is known to help.
+    pub advice: Option<&'static str>,
+    /// The first place where it was met.
+    pub place: String,
+    /// The number of places.
+    pub count: usize,
+}
+
+/// Explains what [`tilewright::optimize`] made of a module with these options.
+///
+/// # Errors
+/// If a pass has a bug.
+pub fn explain(
+    before: &Verified,
+    optimized: &Optimized,
+    options: &Options,
+) -> Result<Explanation, Error> {
+    let report = &optimized.report;
+    let mut layers = Layers::default();
+    // Code that was put back, because a backend simplifies it by itself, is no cost of the rewrites.
+    for (when, form) in tilewright::simplest_forms(before, optimized, options)?.iter().enumerate() {
+        layers.count(form, options, when);
+    }
+    let notes = report.notes.clone();
+    Ok(Explanation {
+        target: report.target.clone(),
+        cycles: [report.before.cycles, report.after.cycles],
+        layers: layers.rewritten(&notes),
+        obstacles: obstacles(&notes),
+        notes,
+        stopped_after: report.stopped_after,
+    })
+}
+
+/// The figures of layers by their scopes, before and after.
+#[derive(Default)]
+struct Layers {
+    of: BTreeMap<String, Figures>,
+}
+
+#[derive(Default)]
+struct Figures {
+    costs: [Cost; 2],
+    pattern: Pattern,
+}
+
+impl Layers {
+    /// Adds the costs of a module's instructions, as those before (0) or after (1).
+    fn count(&mut self, module: &Module, options: &Options, when: usize) {
+        let (costs, _) = instruction_costs(module, &options.target);
+        for one in costs {
+            let figures = self.of.entry(layer_of(module, one.id)).or_default();
+            figures.costs[when.min(1)] += one.cost;
+            if when == 0 {
+                figures.pattern.see(module, one.id);
+            }
+        }
+    }
+
+    /// Returns the layers that notes say were rewritten.
+    fn rewritten(mut self, notes: &[Note]) -> Vec<Layer> {
+        let mut by_scope: BTreeMap<String, Vec<&Note>> = BTreeMap::new();
+        for note in notes.iter().filter(|note| note.outcome == Outcome::Done) {
+            by_scope.entry(scope(&note.place.op_name)).or_default().push(note);
+        }
+        let layer = |(scope, notes): (String, Vec<&Note>)| {
+            let figures = self.of.remove(&scope).unwrap_or_default();
+            figures.layer(scope, &notes)
+        };
+        let mut layers: Vec<Layer> = by_scope.into_iter().map(layer).collect();
+        layers.sort_by(|a, b| b.saved().total_cmp(&a.saved()));
+        layers
+    }
+}
+
+impl Figures {
+    fn layer(self, scope: String, notes: &[&Note]) -> Layer {
+        let [before, after] = self.costs;
+        let mut rewrites: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for note in notes {
+            let count = rewrites.entry(note.pass).or_default();
+            *count = count.saturating_add(1);
+        }
+        let source = notes.iter().find_map(|note| note.place.source.as_ref());
+        Layer {
+            scope,
+            pattern: self.pattern.words(),
+            source: source.map(|(file, line)| format!("{file}:{line}")),
+            cycles: [before.cycles, after.cycles],
+            bytes: [before.bytes, after.bytes],
+            array_bytes: self.pattern.array_bytes(),
+            rewrites,
+        }
+    }
+}
+
+impl Layer {
+    /// Returns the modelled cycles that its rewrites save; negative if it takes more.
+    pub fn saved(&self) -> f64 {
+        self.cycles[0] - self.cycles[1]
+    }
+}
+
+/// Returns the reasons other than cost for which rewrites were not made.
+fn obstacles(notes: &[Note]) -> Vec<Obstacle> {
+    let mut places: BTreeMap<Reason, Vec<&Note>> = BTreeMap::new();
+    for (note, reason) in notes.iter().filter_map(|note| Some((note, note.reason?))) {
+        let found = places.entry(reason).or_default();
+        if found.iter().all(|known| known.place.text != note.place.text) {
+            found.push(note);
+        }
+    }
+    let obstacle = |(reason, notes): (Reason, Vec<&Note>)| {
+        let place = notes.first()?.place.text.clone();
+        let (why, advice) = (reason.to_string(), advice::advice(reason));
+        Some(Obstacle { why, advice, place, count: notes.len() })
+    };
+    let mut found: Vec<Obstacle> = places.into_iter().filter_map(obstacle).collect();
+    found.sort_by_key(|obstacle| std::cmp::Reverse(obstacle.count));
+    found
+}
+
+/// Returns the layer of an instruction: the scope in which the framework put it; empty if it gave none.
+pub fn layer_of(module: &Module, id: InstId) -> String {
+    module.metadata(id).map(|metadata| scope(&metadata.op_name)).unwrap_or_default()
+}
