@@ -21,6 +21,7 @@
 
 pub mod backend_config;
 mod builder;
+pub mod composite;
 mod computation;
 pub mod diag;
 pub mod edit;

@@ -170,7 +170,6 @@ mod caret;
 mod chance;
 mod check;
 mod choice;
-pub mod composite;
 mod error;
 mod folder;
 mod format;
@@ -218,7 +217,7 @@ pub use error::Error;
 pub use guard::{Blame, Difference, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
 pub use interp::{BranchCounts, Devices, EvalError, Limits, Observer, Outputs, Progress, Seen};
-pub use ir::Verified;
+pub use ir::{Verified, composite};
 pub use mlir::{
     MlirStyle, encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode,
     print_stablehlo,

@@ -1,9 +1,9 @@
 //! The greatest or least elements along a dim, and their indices.
 
-use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::ops::reduce::TopKAttrs;
-use tilewright_ir::reducer::Monoid;
-use tilewright_ir::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
+use crate::ops::elementwise::Direction;
+use crate::ops::reduce::TopKAttrs;
+use crate::reducer::Monoid;
+use crate::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
 
 use super::operand::Operand;
 

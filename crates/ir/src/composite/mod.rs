@@ -1,20 +1,20 @@
 //! Functions of front ends that take several ops in HLO: moments, argmax, top-k, diagonals,
 //! softmax and norms.
 //!
-//! Each function adds plain instructions to a [`Builder`](tilewright_ir::Builder): those of
+//! Each function adds plain instructions to a [`Builder`](crate::Builder): those of
 //! JAX's function with that name, if there is one.
 //!
 //! - Dims are counted from 0, or from the end if they are negative: -1 is the last.
 //! - Operands are arrays of static dims, which may be 0.
 //! - Moments are computed in f32 if the operand is f16 or bf16, otherwise in the type of the
 //!   operand. Results have the type of the operand unless stated otherwise.
-//! - The error for invalid arguments is a [`BuildError`](tilewright_ir::BuildError) that names
+//! - The error for invalid arguments is a [`BuildError`](crate::BuildError) that names
 //!   the argument and the reason; instructions added before remain in the builder, without
 //!   users.
 //!
 //! ```
-//! use tilewright::composite::{Groups, Norm, group_norm};
-//! use tilewright::prelude::*;
+//! use tilewright_ir::composite::{Groups, Norm, group_norm};
+//! use tilewright_ir::{Builder, ElementType, Shape};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut b = Builder::new("norm");
@@ -23,7 +23,7 @@
 //! let norm = Norm { scale: Some(scale), ..Norm::default() };
 //! let y = group_norm(&mut b, x, &[0], Groups { dim: -1, count: 32 }, &norm)?;
 //! let module = b.finish(y)?;
-//! # assert_eq!(tilewright::random_inputs(&module, 0)?.len(), 2);
+//! # assert_eq!(module.instruction_count() > 2, true);
 //! # Ok(())
 //! # }
 //! ```

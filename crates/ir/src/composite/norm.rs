@@ -1,7 +1,7 @@
 //! Norms: layer, root mean square, instance, group and weight norm.
 
-use tilewright_ir::shape::Dims;
-use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+use crate::shape::Dims;
+use crate::{BuildError, Builder, InstId, Opcode};
 
 use super::operand::{Operand, convert, shape_of, with_number, with_spread};
 use super::statistics::{Normal, Variance, mean_of_squares, normalize, sum};

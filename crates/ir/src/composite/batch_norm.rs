@@ -1,6 +1,6 @@
 //! Batch norms, as in training.
 
-use tilewright_ir::{BuildError, Builder, Dims, InstId};
+use crate::{BuildError, Builder, Dims, InstId};
 
 use super::norm::{Groups, Norm, Split};
 use super::operand::Operand;

@@ -1,8 +1,8 @@
 //! The operand of a composite, against which its other arguments are checked, and the ops that
 //! composites consist of.
 
-use tilewright_ir::shape::{Dims, checked_product};
-use tilewright_ir::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
+use crate::shape::{Dims, checked_product};
+use crate::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
 
 /// An array, with the name of the composite and of its argument.
 pub(super) struct Operand {

@@ -1,8 +1,8 @@
 //! Diagonals of the matrices that two dims form.
 
-use tilewright_ir::ops::indexing::GatherAttrs;
-use tilewright_ir::types::literal::{ArrayLiteral, Data};
-use tilewright_ir::{BuildError, Builder, Dims, ElementType, InstId, Opcode, Shape};
+use crate::ops::indexing::GatherAttrs;
+use crate::types::literal::{ArrayLiteral, Data};
+use crate::{BuildError, Builder, Dims, ElementType, InstId, Opcode, Shape};
 
 use super::operand::Operand;
 

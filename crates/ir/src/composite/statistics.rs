@@ -1,6 +1,6 @@
 //! Means and variances.
 
-use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+use crate::{BuildError, Builder, InstId, Opcode};
 
 use super::operand::{Operand, filled, shape_of, with_number, with_spread};
 

@@ -1,8 +1,8 @@
 //! Softmax and its logarithm.
 
-use tilewright_ir::reducer::Monoid;
-use tilewright_ir::shape::Dims;
-use tilewright_ir::{BuildError, Builder, InstId, Opcode};
+use crate::reducer::Monoid;
+use crate::shape::Dims;
+use crate::{BuildError, Builder, InstId, Opcode};
 
 use super::operand::{Operand, convert, with_spread};
 use super::statistics::sum;
