@@ -24,8 +24,8 @@ use tilewright_target::Target;
 use super::{add_barrier, outside_of_fusions};
 use crate::analysis::sharding::is_partitioned;
 use crate::cost::contraction::moves_space;
+use crate::driver::module_trial::{Edited, ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::Class;
-use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass, Place};
 
 /// See the module.
@@ -59,16 +59,16 @@ impl Pass for ConvolutionBarrier {
         if found.is_empty() {
             return Ok(0);
         }
-        let mut scales = Scales::of(module, cx)?;
-        let mut changes = scales.attempt(self, module, cx, |module| bar(module, &found))?;
+        let mut trial = ModuleTrial::of(module, cx)?;
+        let mut changes = trial.attempt(self, module, cx, |module| bar(module, &found))?;
         // If all barriers together cost more than they save, try them in smaller groups.
         if changes.is_none() && found.len() > 1 {
             for some in classes(module, found, |&id| [id]) {
-                let made = scales.attempt(self, module, cx, |module| bar(module, &some))?;
+                let made = trial.attempt(self, module, cx, |module| bar(module, &some))?;
                 changes = Some(changes.unwrap_or(0) + made.unwrap_or(0));
             }
         }
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(changes.unwrap_or(0))
     }
 }
@@ -92,7 +92,7 @@ fn keeps_form(opcode: Opcode) -> bool {
     opcode.is_elementwise() || matches!(opcode, Opcode::Reshape | Opcode::Transpose)
 }
 
-/// Puts barriers behind these convolutions. Returns the words of the note and the number of
+/// Puts barriers behind these convolutions. Returns the note and the number of
 /// barriers.
 fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, EditError> {
     let Some(&first) = found.first() else { return Ok(None) };
@@ -105,5 +105,5 @@ fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, E
         let users: Vec<Use> = module.uses(id).collect();
         add_barrier(module, id, &users)?;
     }
-    Ok(Some((vec![Words { place, what }], found.len())))
+    Ok(Some((vec![RewriteNote { place, what }], found.len())))
 }

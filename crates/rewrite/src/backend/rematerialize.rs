@@ -60,8 +60,8 @@ use crate::cost::shared::{
     Shared, fused_computations, shared_values, shares_conversion, widened_for,
 };
 use crate::driver::Place;
+use crate::driver::module_trial::{ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::Class;
-use crate::driver::scales::{Scales, Words, classes};
 use crate::driver::{Context, Pass};
 
 /// See the module.
@@ -89,25 +89,26 @@ impl Pass for Rematerialize {
             return Ok(0);
         }
         let found = candidates(module, cx);
-        let mut begun: Option<Scales<'_>> = None;
+        let mut begun: Option<ModuleTrial<'_>> = None;
         let mut changes = 0;
         for some in classes(module, found, |copies| copies.members().collect::<Vec<_>>()) {
-            let scales = match &mut begun {
-                Some(scales) => scales,
-                None => begun.insert(Scales::of(module, cx)?),
+            let trial = match &mut begun {
+                Some(trial) => trial,
+                None => begun.insert(ModuleTrial::of(module, cx)?),
             };
-            let made = scales.attempt(self, module, cx, |module| {
+            let made = trial.attempt(self, module, cx, |module| {
                 let some: Vec<&Copies> = some.iter().filter(|one| one.is_there(module)).collect();
-                let words: Vec<Words> = some.iter().map(|copies| copies.words(module)).collect();
+                let notes: Vec<RewriteNote> =
+                    some.iter().map(|copies| copies.note(module)).collect();
                 for copies in &some {
                     copies.make(module)?;
                 }
-                Ok((!some.is_empty()).then_some((words, some.len())))
+                Ok((!some.is_empty()).then_some((notes, some.len())))
             })?;
             changes += made.unwrap_or(0);
         }
-        if let Some(scales) = begun {
-            scales.leave(cx);
+        if let Some(trial) = begun {
+            trial.leave(cx);
         }
         Ok(changes)
     }
@@ -185,13 +186,13 @@ impl Copies {
         parts.chain(self.by.iter().flat_map(|shared| shared.readers.iter().copied()))
     }
 
-    /// Returns the words of the note.
-    fn words(&self, module: &Module) -> Words {
+    /// Returns the note.
+    fn note(&self, module: &Module) -> RewriteNote {
         let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
         let reductions: Vec<String> = self.by.iter().map(name).collect();
         let name = module.name_of(self.value);
         let what = format!("`{name}` anew for {}", reductions.join(", "));
-        Words { place: Place::of(module, self.value), what }
+        RewriteNote { place: Place::of(module, self.value), what }
     }
 
     /// Checks whether all of [`Self::members`] are still in the module.

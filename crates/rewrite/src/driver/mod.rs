@@ -5,8 +5,8 @@
 //! - [`optimize`] runs a pipeline to its fixpoint, verifies after each pass, and keeps the
 //!   result where it pays on the target.
 //! - `simplify` makes a rewrite wherever it applies, `attempt` where the instructions around it then
-//!   cost less, `scales` where the whole module does. `candidate` judges rewrites, spends fuel and
-//!   words the notes for all of them.
+//!   cost less, `module_trial` where the whole module does. `candidate` judges rewrites, spends
+//!   fuel and words the notes for all of them.
 
 pub(crate) mod attempt;
 pub(crate) mod candidate;
@@ -15,6 +15,7 @@ mod cycle_guard;
 mod error;
 mod evaluate;
 mod figures;
+pub(crate) mod module_trial;
 pub mod numbers;
 mod optimize;
 mod options;
@@ -26,7 +27,6 @@ pub mod registry;
 mod report;
 mod restore;
 mod run;
-pub(crate) mod scales;
 pub(crate) mod simplify;
 
 pub use candidate::{Cycles, Scope};

@@ -34,8 +34,8 @@ use crate::analysis::reduce::MonoidReduce;
 use crate::analysis::whole_number::whole_number;
 use crate::canonicalize::dce::remove_cascade;
 use crate::driver::Place;
+use crate::driver::module_trial::{ModuleTrial, RewriteNote};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
 use crate::pattern::{Match, Pattern, Replacement, Rule, any, broadcast, multiply, op, reduce};
 use crate::sums::bound::is_bounded;
@@ -66,16 +66,16 @@ impl Pass for AllReduces {
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
         let computations = module.computations().to_vec();
         let Some(place) = first_place(module, &computations, cx.float_mode) else { return Ok(0) };
-        let mut scales = Scales::of(module, cx)?;
+        let mut trial = ModuleTrial::of(module, cx)?;
         let float_mode = cx.float_mode;
-        let made = scales.attempt(self, module, cx, |module| {
+        let made = trial.attempt(self, module, cx, |module| {
             let mut done = Vec::new();
             for &computation in &computations {
                 rewrite(module, computation, float_mode, &mut done)?;
             }
-            Ok(Some((vec![Words { place, what: words(&done) }], done.len())))
+            Ok(Some((vec![RewriteNote { place, what: words(&done) }], done.len())))
         })?;
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(made.unwrap_or(0))
     }
 }

@@ -32,8 +32,8 @@ use super::partial::{Combine, Lift, Partial};
 use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::driver::Place;
+use crate::driver::module_trial::{Edited, ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use crate::sums::factor::Sum;
 use crate::sums::factored_sums::sums;
@@ -70,9 +70,9 @@ impl Pass for LocalMoments {
         if pairs.is_empty() {
             return Ok(0);
         }
-        let mut scales = Scales::of(module, cx)?;
+        let mut trial = ModuleTrial::of(module, cx)?;
         let mut attempt = |module: &mut Module, pairs: &[Pair]| {
-            scales.attempt(self, module, cx, |module| making.rewrite(module, pairs))
+            trial.attempt(self, module, cx, |module| making.rewrite(module, pairs))
         };
         // Norms side by side share their rounds, so that changing one alone saves none.
         let mut changes = attempt(module, &pairs)?.unwrap_or(0);
@@ -81,7 +81,7 @@ impl Pass for LocalMoments {
                 changes += attempt(module, &pairs)?.unwrap_or(0);
             }
         }
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(changes)
     }
 }
@@ -198,7 +198,7 @@ impl Making<'_> {
                 made += 1;
             }
         }
-        Ok((made > 0).then_some((vec![Words { place, what }], made)))
+        Ok((made > 0).then_some((vec![RewriteNote { place, what }], made)))
     }
 }
 

@@ -26,8 +26,8 @@ use super::partial::{Combine, Lift, Partial};
 use crate::analysis::reduce::MonoidReduce;
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::driver::Place;
+use crate::driver::module_trial::{ModuleTrial, RewriteNote};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
 use crate::sums::bound::{is_at_least, is_bounded};
 
@@ -61,12 +61,12 @@ impl Pass for LocalSums {
         let words = words(module, &plans);
         let place = Place::of(module, first.id);
         let Some(patch) = patch(module, &mesh, &flow, &plans) else { return Ok(0) };
-        let mut scales = Scales::of(module, cx)?;
-        let made = scales.attempt(self, module, cx, |module| {
+        let mut trial = ModuleTrial::of(module, cx)?;
+        let made = trial.attempt(self, module, cx, |module| {
             patch.apply(module)?;
-            Ok(Some((vec![Words { place, what: words }], plans.len())))
+            Ok(Some((vec![RewriteNote { place, what: words }], plans.len())))
         })?;
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(made.unwrap_or(0))
     }
 }

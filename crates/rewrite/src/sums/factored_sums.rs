@@ -36,8 +36,8 @@ use super::factor::{Form, Sum, share};
 use super::product::{Factor, Law};
 use crate::cost::{CostModel, pays};
 use crate::driver::Place;
+use crate::driver::module_trial::{ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Scales, Words, classes};
 use crate::driver::{Context, Pass, byte_size};
 
 /// See the module.
@@ -79,14 +79,14 @@ impl Pass for FactoredSums {
             let state = match &mut begun {
                 Some(state) => state,
                 None => begun.insert(State {
-                    scales: Scales::of(module, cx)?,
+                    trial: ModuleTrial::of(module, cx)?,
                     replaced: Replaced::default(),
                 }),
             };
             changes += factor(module, &mut groups, state, cx)?;
         }
-        if let Some(State { scales, .. }) = begun {
-            scales.leave(cx);
+        if let Some(State { trial, .. }) = begun {
+            trial.leave(cx);
         }
         Ok(changes)
     }
@@ -162,7 +162,7 @@ pub(super) fn pulled_out(
 
 /// The state of one run of the pass.
 struct State<'a> {
-    scales: Scales<'a>,
+    trial: ModuleTrial<'a>,
     /// The replacements of sums so far.
     replaced: Replaced,
 }
@@ -171,7 +171,7 @@ struct State<'a> {
 fn factor(
     module: &mut Module,
     groups: &mut [Vec<Sum>],
-    State { scales, replaced }: &mut State<'_>,
+    State { trial, replaced }: &mut State<'_>,
     cx: &mut Context<'_>,
 ) -> Result<usize, EditError> {
     for group in groups.iter_mut() {
@@ -191,30 +191,30 @@ fn factor(
             continue;
         }
         if let Some(patch) = patch(module, groups.iter().flatten().zip(&forms)) {
-            let cycles = scales.cycles_after(module, |module| patch.apply(module).map(|_| ()))?;
+            let cycles = trial.cycles_after(module, |module| patch.apply(module).map(|_| ()))?;
             if best.as_ref().is_none_or(|(best, ..)| pays(*best, cycles)) {
                 best = Some((cycles, patch, forms));
             }
         }
     }
     let Some((cycles, patch, forms)) = best else { return Ok(0) };
-    let (mut words, mut left) = (Vec::new(), forms.as_slice());
+    let (mut notes, mut left) = (Vec::new(), forms.as_slice());
     for group in groups.iter() {
         let Some((of_group, rest)) = left.split_at_checked(group.len()) else { break };
         left = rest;
         let what = words::explain(module, group.iter().zip(of_group));
         if let Some(first) = group.first().filter(|_| !what.is_empty()) {
-            words.push(Words { place: Place::of(module, first.id), what });
+            notes.push(RewriteNote { place: Place::of(module, first.id), what });
         }
     }
-    let changes = words.len();
-    if !scales.would_pay(cycles) {
-        scales.refuse(&FactoredSums, words, cycles, cx);
+    let changes = notes.len();
+    if !trial.would_pay(cycles) {
+        trial.refuse(&FactoredSums, notes, cycles, cx);
         return Ok(0);
     }
-    let made = scales.attempt(&FactoredSums, module, cx, |module| {
+    let made = trial.attempt(&FactoredSums, module, cx, |module| {
         let ids = patch.apply(module)?;
-        Ok(Some((words, replaced_by(&patch, &ids))))
+        Ok(Some((notes, replaced_by(&patch, &ids))))
     })?;
     let changes = if made.is_some() { changes } else { 0 };
     replaced.extend(made.into_iter().flatten());

@@ -37,8 +37,8 @@ use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::whole_number::whole_number;
 use crate::cost::CostModel;
 use crate::driver::Place;
+use crate::driver::module_trial::{Edited, ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use terms::Terms;
 
@@ -83,17 +83,17 @@ impl Pass for LateFactors {
             return Ok(0);
         }
         let (mut changes, mut replaced) = (0, Replaced::default());
-        let mut scales = Scales::of(module, cx)?;
+        let mut trial = ModuleTrial::of(module, cx)?;
         for splits in classes(module, found, |split| [split.sum.id]) {
             let mut now = replaced.clone();
-            let made = scales.attempt(self, module, cx, |module| {
+            let made = trial.attempt(self, module, cx, |module| {
                 rewrite(module, &splits, guards.as_ref(), &mut now)
             })?;
             if let Some(made) = made {
                 (changes, replaced) = (changes + made, now);
             }
         }
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(changes)
     }
 }
@@ -304,7 +304,7 @@ fn rewrite(
     guards: Option<&Guards<'_>>,
     replaced: &mut Replaced,
 ) -> Result<Option<Edited<usize>>, EditError> {
-    let mut made: Vec<Words> = Vec::new();
+    let mut made: Vec<RewriteNote> = Vec::new();
     for split in splits {
         if !module.is_live(split.sum.id) {
             continue;
@@ -316,17 +316,17 @@ fn rewrite(
         };
         if let Some(now) = now {
             replaced.extend(now);
-            made.push(words(module, split, guards.is_some()));
+            made.push(note(module, split, guards.is_some()));
         }
     }
     let count = made.len();
     Ok((count > 0).then_some((made, count)))
 }
 
-/// Returns the words of a note: the sum that is split.
-fn words(module: &Module, split: &Split, is_guarded: bool) -> Words {
+/// Returns a note: the sum that is split.
+fn note(module: &Module, split: &Split, is_guarded: bool) -> RewriteNote {
     let (sum, also) = (split.sum.id, if is_guarded { guard::WHERE } else { "" });
     let name = module.name_of(sum);
     let what = format!("summing the terms of `{name}` without their late factors{also}");
-    Words { place: Place::of(module, sum), what }
+    RewriteNote { place: Place::of(module, sum), what }
 }

@@ -39,8 +39,8 @@ use crate::analysis::index_range::{Cuts, IndexRange};
 use crate::analysis::sharding::{DeviceMesh, Flow};
 use crate::analysis::whole_number::whole_number;
 use crate::driver::Place;
+use crate::driver::module_trial::{Edited, ModuleTrial, RewriteNote, classes};
 use crate::driver::numbers::{Class, FloatMode};
-use crate::driver::scales::{Edited, Scales, Words, classes};
 use crate::driver::{Context, Pass};
 use moments::{Group, Moment, groups};
 use shift::Shift;
@@ -92,25 +92,25 @@ impl Pass for ShiftedMoments {
         if found.is_empty() {
             return Ok(0);
         }
-        let mut scales = Scales::of(module, cx)?;
+        let mut trial = ModuleTrial::of(module, cx)?;
         let (mut changes, mut replaced) = (0, Replaced::default());
         for mut groups in classes(module, found, Group::members) {
             groups.iter_mut().for_each(|group| group.follow(&replaced));
             let way = if let Some(guards) = &guards {
                 Way::Guarded(guards)
-            } else if cx.target.shares_sweeps && pulls(module, &groups, &mut scales)? {
+            } else if cx.target.shares_sweeps && pulls(module, &groups, &mut trial)? {
                 Way::Pulling
             } else {
                 Way::Plain
             };
             let made =
-                scales.attempt(self, module, cx, |module| rewrite(module, &mut groups, way))?;
+                trial.attempt(self, module, cx, |module| rewrite(module, &mut groups, way))?;
             if let Some((moved, now)) = made {
                 changes += moved;
                 replaced.extend(now);
             }
         }
-        scales.leave(cx);
+        trial.leave(cx);
         Ok(changes)
     }
 }
@@ -139,12 +139,12 @@ fn divide(group: &mut Group, flow: &Flow<'_>) -> Option<()> {
 fn pulls(
     module: &mut Module,
     groups: &[Group],
-    scales: &mut Scales<'_>,
+    trial: &mut ModuleTrial<'_>,
 ) -> Result<bool, EditError> {
     let mut pays = |way| {
         // The trial is rolled back, and with it what its groups would follow.
         let edit = |module: &mut Module| rewrite(module, &mut groups.to_vec(), way).map(|_| ());
-        scales.cycles_after(module, edit).map(|cycles| scales.would_pay(cycles))
+        trial.cycles_after(module, edit).map(|cycles| trial.would_pay(cycles))
     };
     Ok(!pays(Way::Plain)? && pays(Way::Pulling)?)
 }
@@ -173,8 +173,9 @@ fn rewrite(
         _ if pulled => ", with factors pulled out of sums of the same arrays",
         _ => "",
     };
-    let words: Vec<Words> = moved.iter().filter_map(|group| words(module, group, also)).collect();
-    Ok((!words.is_empty()).then_some((words, (moved.len(), now))))
+    let notes: Vec<RewriteNote> =
+        moved.iter().filter_map(|group| note(module, group, also)).collect();
+    Ok((!notes.is_empty()).then_some((notes, (moved.len(), now))))
 }
 
 /// Pulls factors out of the sums that share arrays with these groups; returns whether there are any.
@@ -199,8 +200,8 @@ fn pull_out(
     Ok(changed)
 }
 
-/// Returns the words of a note: which sums get another centre, and what `also` says.
-fn words(module: &Module, group: &Group, also: &str) -> Option<Words> {
+/// Returns a note: which sums get another centre, and what `also` says.
+fn note(module: &Module, group: &Group, also: &str) -> Option<RewriteNote> {
     let first = group.moments.first()?.sum.id;
     let sums = group.moments.len();
     let plural = if sums == 1 { "" } else { "s" };
@@ -209,7 +210,7 @@ fn words(module: &Module, group: &Group, also: &str) -> Option<Words> {
         module.name_of(group.x.value),
         module.name_of(group.c.value)
     );
-    Some(Words { place: Place::of(module, first), what })
+    Some(RewriteNote { place: Place::of(module, first), what })
 }
 
 /// The fewest values of a sample where no test decides.

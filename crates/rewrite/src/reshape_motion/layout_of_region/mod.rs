@@ -40,8 +40,8 @@ use tilewright_ir::{ArrayShape, EditError, InstId, Module, Op, Patch};
 
 use crate::analysis::digits::Digits;
 use crate::driver::Place;
+use crate::driver::module_trial::{ModuleTrial, RewriteNote};
 use crate::driver::numbers::Class;
-use crate::driver::scales::{Scales, Words};
 use crate::driver::{Context, Pass};
 use plan::Plan;
 use reach::{Member, members_around};
@@ -70,15 +70,15 @@ impl Pass for LayoutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut walk = Walk { scales: None, seen: FxHashSet::default() };
+        let mut walk = Walk { trial: None, seen: FxHashSet::default() };
         let mut changes = 0;
         for reshape in moving_reshapes(module, cx) {
             if module.is_live(reshape) {
                 changes += usize::from(self.lay_out(module, cx, &mut walk, reshape)?);
             }
         }
-        if let Some(scales) = walk.scales {
-            scales.leave(cx);
+        if let Some(trial) = walk.trial {
+            trial.leave(cx);
         }
         Ok(changes)
     }
@@ -86,7 +86,7 @@ impl Pass for LayoutOfRegion {
 
 /// One walk over the reshapes of a module.
 struct Walk<'a> {
-    scales: Option<Scales<'a>>,
+    trial: Option<ModuleTrial<'a>>,
     /// The values that were part of a region along a dim of theirs.
     seen: FxHashSet<(InstId, usize)>,
 }
@@ -110,8 +110,8 @@ impl LayoutOfRegion {
             let part = part::cheapest(module, &members, &cx.model());
             let patch = Plan::of(module, &part).patch;
             if !patch.is_empty() && cx.is_worthwhile(module, &patch) {
-                let words = words(module, reshape, kept.to, &part);
-                if self.attempt(module, cx, walk, words, &patch)? {
+                let note = note(module, reshape, kept.to, &part);
+                if self.attempt(module, cx, walk, note, &patch)? {
                     return Ok(true);
                 }
             }
@@ -124,16 +124,16 @@ impl LayoutOfRegion {
         module: &mut Module,
         cx: &mut Context<'a>,
         walk: &mut Walk<'a>,
-        words: Words,
+        note: RewriteNote,
         patch: &Patch,
     ) -> Result<bool, EditError> {
-        let scales = match &mut walk.scales {
-            Some(scales) => scales,
-            None => walk.scales.insert(Scales::of(module, cx)?),
+        let trial = match &mut walk.trial {
+            Some(trial) => trial,
+            None => walk.trial.insert(ModuleTrial::of(module, cx)?),
         };
-        let made = scales.attempt(self, module, cx, |module| {
+        let made = trial.attempt(self, module, cx, |module| {
             let made = patch.apply(module)?;
-            Ok(Some((vec![words], made)))
+            Ok(Some((vec![note], made)))
         })?;
         let is_made = made.is_some();
         cx.laid_out.extend(made.into_iter().flatten());
@@ -175,10 +175,10 @@ fn kept_dims(module: &Module, reshape: InstId) -> SmallVec<[Kept; MOST_DIMS]> {
     kept
 }
 
-fn words(module: &Module, reshape: InstId, dim: usize, members: &[Member]) -> Words {
+fn note(module: &Module, reshape: InstId, dim: usize, members: &[Member]) -> RewriteNote {
     let arrays = members.iter().filter(|one| one.result.is_some()).count();
     let (of, s) = (module.shape(reshape).without_layout(), if arrays == 1 { "" } else { "s" });
-    Words {
+    RewriteNote {
         place: Place::of(module, reshape),
         what: format!("laying {arrays} array{s} out along dim {dim} of {of}"),
     }

@@ -60,18 +60,18 @@ pub(crate) fn classes<T, I: IntoIterator<Item = InstId>>(
 /// stays in vector memory.
 const MORE_MEMORY: u64 = 5;
 
-/// The words for the note of a rewrite: its place and its action.
-pub(crate) struct Words {
+/// The note of a rewrite: its place and its action.
+pub(crate) struct RewriteNote {
     pub(crate) place: Place,
     pub(crate) what: String,
 }
 
-/// The words for each rewrite of an edit, and the value that the edit returns.
-pub(crate) type Edited<T> = (Vec<Words>, T);
+/// The note of each rewrite of an edit, and the value that the edit returns.
+pub(crate) type Edited<T> = (Vec<RewriteNote>, T);
 
-/// A module whose costs are weighed without its dead code. While it is weighed, only these scales
-/// rewrite it; the first rewrite that is kept removes the dead code.
-pub(crate) struct Scales<'a> {
+/// A module whose costs are weighed without its dead code. While it is weighed, only this trial
+/// rewrites it; the first rewrite that is kept removes the dead code.
+pub(crate) struct ModuleTrial<'a> {
     ledger: Ledger<'a>,
     /// The moment of the ledger, without the dead code.
     since: Moment,
@@ -83,14 +83,14 @@ pub(crate) struct Scales<'a> {
     peak_live_bytes: u64,
 }
 
-impl<'a> Scales<'a> {
+impl<'a> ModuleTrial<'a> {
     /// Begins to weigh a module.
     pub(crate) fn of(module: &mut Module, cx: &mut Context<'a>) -> Result<Self, EditError> {
         let effectful = module.effectful_computations();
         let model = cx.model();
         let (mut ledger, _) = cx.costs.take(module, model);
         module.begin_trial();
-        let scales = remove_unused(module, &effectful).map(|_| {
+        let trial = remove_unused(module, &effectful).map(|_| {
             let tried = module.tried();
             ledger.update(module, &tried);
             ledger.keep();
@@ -108,7 +108,7 @@ impl<'a> Scales<'a> {
             }
         });
         module.roll_back();
-        scales
+        trial
     }
 
     /// Ends the weighing.
@@ -142,8 +142,8 @@ impl<'a> Scales<'a> {
         let weighed = edit(module)
             .and_then(|edited| edited.map(|edited| Ok((edited, self.weigh(module)?))).transpose());
         let made = weighed.map(|weighed| {
-            let ((words, made), cycles) = weighed?;
-            self.is_taken(pass, module, words, cycles, cx).then_some(made)
+            let ((notes, made), cycles) = weighed?;
+            self.is_taken(pass, module, notes, cycles, cx).then_some(made)
         });
         if matches!(made, Ok(Some(_))) {
             module.keep();
@@ -159,11 +159,11 @@ impl<'a> Scales<'a> {
     pub(crate) fn refuse(
         &self,
         pass: &dyn Pass,
-        words: Vec<Words>,
+        notes: Vec<RewriteNote>,
         cycles: f64,
         cx: &mut Context<'_>,
     ) {
-        cx.accept_all(pass.name(), self.candidates(words, cycles));
+        cx.accept_all(pass.name(), self.candidates(notes, cycles));
     }
 
     /// Checks whether a rewrite pays after which the module takes this many cycles.
@@ -171,16 +171,16 @@ impl<'a> Scales<'a> {
         pays(self.cycles, cycles)
     }
 
-    fn candidates(&self, words: Vec<Words>, after: f64) -> Vec<Candidate> {
+    fn candidates(&self, notes: Vec<RewriteNote>, after: f64) -> Vec<Candidate> {
         let cycles = Cycles { before: self.cycles, after, of: Scope::Module };
-        let one = |Words { place, what }| Candidate {
+        let one = |RewriteNote { place, what }| Candidate {
             place,
             done: what.clone(),
             would: what,
             also: String::new(),
             cycles,
         };
-        words.into_iter().map(one).collect()
+        notes.into_iter().map(one).collect()
     }
 
     /// Decides whether the module on trial is kept: it must take fewer cycles, and hold no more
@@ -189,11 +189,11 @@ impl<'a> Scales<'a> {
         &mut self,
         pass: &dyn Pass,
         module: &Module,
-        words: Vec<Words>,
+        notes: Vec<RewriteNote>,
         cycles: f64,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut candidates = self.candidates(words, cycles);
+        let mut candidates = self.candidates(notes, cycles);
         if !self.would_pay(cycles) {
             return cx.accept_all(pass.name(), candidates);
         }
