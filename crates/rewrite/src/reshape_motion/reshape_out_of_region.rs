@@ -38,16 +38,20 @@
 
 use tilewright_ir::{EditError, Module};
 
-use super::region_move::{Search, around_reshape, dims_of_reshapes, move_regions, same_but_ones};
+use super::region_move::{
+    MoveSearch, around_reshape, dims_of_reshapes, move_regions, same_but_ones,
+};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
 
 const NAME: &str = "reshape-out-of-region";
 
-pub(super) const SEARCH: Search = Search {
+pub(super) const SEARCH: MoveSearch = MoveSearch {
     pass: NAME,
     starts: around_reshape,
-    offers: |module, region| dims_of_reshapes(module, region, |from, to| !same_but_ones(from, to)),
+    candidates: |module, region| {
+        dims_of_reshapes(module, region, |from, to| !same_but_ones(from, to))
+    },
     cuts: true,
 };
 

@@ -73,19 +73,19 @@ impl Pass for FactoredSums {
             });
             found.extend(groups);
         }
-        let mut begun: Option<State<'_>> = None;
+        let mut begun: Option<FactoringRun<'_>> = None;
         let mut changes = 0;
         for mut groups in classes(module, found, |group| members(group)) {
-            let state = match &mut begun {
-                Some(state) => state,
-                None => begun.insert(State {
+            let run = match &mut begun {
+                Some(run) => run,
+                None => begun.insert(FactoringRun {
                     trial: ModuleTrial::of(module, cx)?,
                     replaced: Replaced::default(),
                 }),
             };
-            changes += factor(module, &mut groups, state, cx)?;
+            changes += factor(module, &mut groups, run, cx)?;
         }
-        if let Some(State { trial, .. }) = begun {
+        if let Some(FactoringRun { trial, .. }) = begun {
             trial.leave(cx);
         }
         Ok(changes)
@@ -161,7 +161,7 @@ pub(super) fn pulled_out(
 }
 
 /// The state of one run of the pass.
-struct State<'a> {
+struct FactoringRun<'a> {
     trial: ModuleTrial<'a>,
     /// The replacements of sums so far.
     replaced: Replaced,
@@ -171,7 +171,7 @@ struct State<'a> {
 fn factor(
     module: &mut Module,
     groups: &mut [Vec<Sum>],
-    State { trial, replaced }: &mut State<'_>,
+    FactoringRun { trial, replaced }: &mut FactoringRun<'_>,
     cx: &mut Context<'_>,
 ) -> Result<usize, EditError> {
     for group in groups.iter_mut() {

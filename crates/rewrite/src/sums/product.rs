@@ -146,7 +146,7 @@ impl Tree {
     /// `None` if there are none, or only divisors.
     pub fn of_some(&self, place: &dyn Fn(usize) -> Option<usize>) -> Option<Self> {
         match self.part(place) {
-            Part { above: Some(tree), below: None } => Some(tree),
+            Fraction { above: Some(tree), below: None } => Some(tree),
             _ => None,
         }
     }
@@ -198,30 +198,30 @@ impl Tree {
         }
     }
 
-    fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Part {
+    fn part(&self, place: &dyn Fn(usize) -> Option<usize>) -> Fraction {
         let times = |a, b| Self::Times(Box::new([a, b]));
         let (first, second) = match self {
             Self::Factor(factor) => {
-                return Part { above: place(*factor).map(Self::Factor), below: None };
+                return Fraction { above: place(*factor).map(Self::Factor), below: None };
             }
             Self::Times(pair) => (pair[0].part(place), pair[1].part(place)),
             Self::Over(pair) => {
-                let Part { above, below } = pair[1].part(place);
-                (pair[0].part(place), Part { above: below, below: above })
+                let Fraction { above, below } = pair[1].part(place);
+                (pair[0].part(place), Fraction { above: below, below: above })
             }
         };
         let above = either(first.above, second.above, times);
         match (above, either(first.below, second.below, times)) {
             (Some(above), Some(below)) => {
-                Part { above: Some(Self::Over(Box::new([above, below]))), below: None }
+                Fraction { above: Some(Self::Over(Box::new([above, below]))), below: None }
             }
-            (above, below) => Part { above, below },
+            (above, below) => Fraction { above, below },
         }
     }
 }
 
 /// The remaining parts of a tree, in the numerator and in the denominator.
-struct Part {
+struct Fraction {
     above: Option<Tree>,
     below: Option<Tree>,
 }
@@ -238,8 +238,8 @@ fn either<T>(a: Option<T>, b: Option<T>, both: impl Fn(T, T) -> T) -> Option<T> 
 pub struct Product {
     /// Whether the product is negated.
     pub negative: bool,
-    /// The factors, in the order of the walk. If the law [keeps order](Law::keeps_order), the
-    /// factor applied last is the last.
+    /// The factors, in the order in which they are found. If the law
+    /// [keeps order](Law::keeps_order), the factor applied last is the last.
     pub factors: Vec<Factor>,
     /// The order in which they are combined.
     pub tree: Tree,
@@ -258,9 +258,10 @@ impl Product {
     /// The factors of a factor that has the dims of a whole array.
     pub fn of_factor(module: &Module, whole: Factor, law: Law) -> Self {
         let elements = whole.ranges.iter().map(|range| range.high).max().unwrap_or(1);
-        let mut walk = Walk { module, law, elements, negative: false, factors: vec![], steps: 0 };
-        let tree = walk.take_apart(whole.clone());
-        let Walk { negative, factors, .. } = walk;
+        let mut search =
+            FactorSearch { module, law, elements, negative: false, factors: vec![], steps: 0 };
+        let tree = search.take_apart(whole.clone());
+        let FactorSearch { negative, factors, .. } = search;
         if factors.len() > MOST_FACTORS {
             return Self { negative: false, factors: vec![whole], tree: Tree::Factor(0) };
         }
@@ -282,8 +283,8 @@ impl Product {
     }
 }
 
-/// A walk from an array to its factors.
-struct Walk<'a> {
+/// A search for the factors of an array.
+struct FactorSearch<'a> {
     module: &'a Module,
     law: Law,
     /// The number of elements of the whole array.
@@ -293,7 +294,7 @@ struct Walk<'a> {
     steps: usize,
 }
 
-impl Walk<'_> {
+impl FactorSearch<'_> {
     /// Adds the factors of a factor that has the dims of a whole array, and returns their tree.
     fn take_apart(&mut self, factor: Factor) -> Tree {
         self.steps += 1;

@@ -70,22 +70,22 @@ impl Pass for LayoutOfRegion {
     }
 
     fn run(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<usize, EditError> {
-        let mut walk = Walk { trial: None, seen: FxHashSet::default() };
+        let mut run = LayoutRun { trial: None, seen: FxHashSet::default() };
         let mut changes = 0;
         for reshape in moving_reshapes(module, cx) {
             if module.is_live(reshape) {
-                changes += usize::from(self.lay_out(module, cx, &mut walk, reshape)?);
+                changes += usize::from(self.lay_out(module, cx, &mut run, reshape)?);
             }
         }
-        if let Some(trial) = walk.trial {
+        if let Some(trial) = run.trial {
             trial.leave(cx);
         }
         Ok(changes)
     }
 }
 
-/// One walk over the reshapes of a module.
-struct Walk<'a> {
+/// One run of the pass over the reshapes of a module.
+struct LayoutRun<'a> {
     trial: Option<ModuleTrial<'a>>,
     /// The values that were part of a region along a dim of theirs.
     seen: FxHashSet<(InstId, usize)>,
@@ -98,20 +98,20 @@ impl LayoutOfRegion {
         &self,
         module: &mut Module,
         cx: &mut Context<'a>,
-        walk: &mut Walk<'a>,
+        run: &mut LayoutRun<'a>,
         reshape: InstId,
     ) -> Result<bool, EditError> {
         for kept in kept_dims(module, reshape) {
-            if !walk.seen.insert((reshape, kept.to)) {
+            if !run.seen.insert((reshape, kept.to)) {
                 continue;
             }
             let members = members_around(module, reshape, kept, cx.float_mode);
-            walk.seen.extend(members.iter().filter_map(|one| Some((one.id, one.result?))));
+            run.seen.extend(members.iter().filter_map(|one| Some((one.id, one.result?))));
             let part = part::cheapest(module, &members, &cx.model());
             let patch = Plan::of(module, &part).patch;
             if !patch.is_empty() && cx.is_worthwhile(module, &patch) {
                 let note = note(module, reshape, kept.to, &part);
-                if self.attempt(module, cx, walk, note, &patch)? {
+                if self.attempt(module, cx, run, note, &patch)? {
                     return Ok(true);
                 }
             }
@@ -123,13 +123,13 @@ impl LayoutOfRegion {
         &self,
         module: &mut Module,
         cx: &mut Context<'a>,
-        walk: &mut Walk<'a>,
+        run: &mut LayoutRun<'a>,
         note: RewriteNote,
         patch: &Patch,
     ) -> Result<bool, EditError> {
-        let trial = match &mut walk.trial {
+        let trial = match &mut run.trial {
             Some(trial) => trial,
-            None => walk.trial.insert(ModuleTrial::of(module, cx)?),
+            None => run.trial.insert(ModuleTrial::of(module, cx)?),
         };
         let made = trial.attempt(self, module, cx, |module| {
             let made = patch.apply(module)?;

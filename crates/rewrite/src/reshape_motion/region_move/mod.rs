@@ -26,7 +26,7 @@ const MOST_CANDIDATES: usize = 4;
 const MOST_MEMBERS: usize = 1024;
 
 /// The lists of dims to which a region may move.
-pub(super) type Offers = SmallVec<[Dims; MOST_CANDIDATES]>;
+pub(super) type CandidateDims = SmallVec<[Dims; MOST_CANDIDATES]>;
 
 /// Checks whether two lists of dims differ only by dims of size 1.
 pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
@@ -35,13 +35,13 @@ pub(super) fn same_but_ones(from: &[i64], to: &[i64]) -> bool {
 
 /// The regions that a pass searches for, and the dims to which they may move.
 #[derive(Clone, Copy)]
-pub(super) struct Search {
+pub(super) struct MoveSearch {
     /// The name of the pass.
     pub(super) pass: &'static str,
     /// The values around which to look for regions, given an instruction.
     pub(super) starts: fn(&Module, InstId) -> SmallVec<[InstId; 2]>,
     /// The dims to which a region may move.
-    pub(super) offers: fn(&Module, &Region) -> Offers,
+    pub(super) candidates: fn(&Module, &Region) -> CandidateDims,
     /// Whether parts of regions may move.
     pub(super) cuts: bool,
 }
@@ -50,10 +50,10 @@ pub(super) struct Search {
 pub(super) fn move_regions(
     module: &mut Module,
     cx: &mut Context<'_>,
-    search: Search,
+    search: MoveSearch,
 ) -> Result<usize, EditError> {
     let (seen, mesh) = (FxHashSet::default(), OnceCell::new());
-    Walk { cx, search, seen, mesh }.run(module)
+    RegionMover { cx, search, seen, mesh }.run(module)
 }
 
 /// Returns the operand and the result of a reshape: the regions before and after it are
@@ -71,7 +71,7 @@ pub(super) fn dims_of_reshapes(
     module: &Module,
     region: &Region,
     admits: impl Fn(&[i64], &[i64]) -> bool,
-) -> Offers {
+) -> CandidateDims {
     let sources = region.live_ins.iter().filter_map(|live_in| match live_in.kind {
         LiveInKind::Reshape(source) => Some(source),
         LiveInKind::Broadcast(_)
@@ -82,23 +82,23 @@ pub(super) fn dims_of_reshapes(
     });
     let live_outs =
         region.live_outs.iter().filter(|live_out| live_out.kind == LiveOutKind::Reshape);
-    let mut offers = Offers::new();
+    let mut candidates = CandidateDims::new();
     for id in sources.chain(live_outs.filter_map(|live_out| live_out.user)) {
         let Some(shape) = module.array_shape(id) else { continue };
         let known = shape.dims() == region.dims.as_slice()
-            || offers.iter().any(|dims| dims.as_slice() == shape.dims());
+            || candidates.iter().any(|dims| dims.as_slice() == shape.dims());
         let admitted = !known && admits(shape.dims(), &region.dims);
-        if admitted && offers.len() < MOST_CANDIDATES {
-            offers.push(shape.dims().into());
+        if admitted && candidates.len() < MOST_CANDIDATES {
+            candidates.push(shape.dims().into());
         }
     }
-    offers
+    candidates
 }
 
-/// One walk over a module that moves its regions.
-struct Walk<'a, 'b> {
+/// Moves the regions of a module.
+struct RegionMover<'a, 'b> {
     cx: &'a mut Context<'b>,
-    search: Search,
+    search: MoveSearch,
     seen: FxHashSet<InstId>,
     /// The module's mesh, once a region with constraints asked for it.
     mesh: OnceCell<Option<DeviceMesh>>,
@@ -109,7 +109,7 @@ fn is_large(region: &Region) -> bool {
     region.members.len() > MOST_MEMBERS
 }
 
-impl Walk<'_, '_> {
+impl RegionMover<'_, '_> {
     fn run(&mut self, module: &mut Module) -> Result<usize, EditError> {
         let mut changes = 0;
         for computation in module.computations().to_vec() {
@@ -126,8 +126,8 @@ impl Walk<'_, '_> {
         Ok(changes)
     }
 
-    /// Moves the region around an instruction, unless the walk has visited it; returns the number
-    /// of moves.
+    /// Moves the region around an instruction, unless it was visited; returns the number of
+    /// moves.
     fn rewrite_around(&mut self, module: &mut Module, start: InstId) -> Result<usize, EditError> {
         match unseen_region_around(module, start, &mut self.seen) {
             Some(mut region) => self.rewrite(module, &mut region),
@@ -137,7 +137,7 @@ impl Walk<'_, '_> {
 
     /// Moves a region; returns the number of moves.
     fn rewrite(&mut self, module: &mut Module, region: &mut Region) -> Result<usize, EditError> {
-        let candidates = (self.search.offers)(module, region);
+        let candidates = (self.search.candidates)(module, region);
         if candidates.is_empty() {
             return Ok(0);
         }
@@ -222,7 +222,7 @@ impl Walk<'_, '_> {
         }
         let made = done.patch.apply(module)?;
         remove_unused(module, movable, &done)?;
-        // The next walk visits the new instructions.
+        // The next run visits the new instructions.
         self.seen.extend(made);
         Ok(true)
     }
