@@ -154,40 +154,40 @@ impl Carried<'_> {
     /// Returns the cycles of the changes of form, now and after the rewrite.
     fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
-        let mut scales = Scales { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
+        let mut costs = FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
         for &read in self.reads.iter().flatten() {
-            self.weigh_read(form, read, &mut scales);
+            self.weigh_read(form, read, &mut costs);
         }
         let [_, body, _] = &self.reads;
         for tuple in [self.found.init, self.found.root] {
             let part = part_of(module, tuple, self.place);
             if part.is_none_or(|part| !body.contains(&part)) {
-                self.weigh_part(form, tuple, part, &mut scales);
+                self.weigh_part(form, tuple, part, &mut costs);
             }
         }
-        scales.read()
+        costs.cycles()
     }
 
     /// Adds the costs of one reader of the element to both sides.
-    fn weigh_read(&self, form: &Form, read: InstId, scales: &mut Scales<'_>) {
+    fn weigh_read(&self, form: &Form, read: InstId, costs: &mut FormCosts<'_>) {
         let module = self.module;
-        let carried = scales.element(read, form.shape.clone());
+        let carried = costs.element(read, form.shape.clone());
         let mut back = module.is_root(read);
         for user in module.users(read) {
             let handed_on =
                 user == self.found.root && part_of(module, user, self.place) == Some(read);
             if form.leads_to(module, user) || form.merges_with(module, user) {
-                scales.goes(user);
+                costs.remove(user);
                 if !form.leads_to(module, user) {
                     let (op, shape) = (module.op(user).clone(), module.shape(user).clone());
-                    scales.patch.add(user, op, shape, [carried]);
+                    costs.patch.add(user, op, shape, [carried]);
                 }
             } else {
                 back |= !handed_on || module.uses(read).filter(|u| u.user == user).count() > 1;
             }
         }
         if back {
-            scales.patch.add(read, form.back.clone(), module.shape(read).clone(), [carried]);
+            costs.patch.add(read, form.back.clone(), module.shape(read).clone(), [carried]);
         }
     }
 
@@ -197,33 +197,33 @@ impl Carried<'_> {
         form: &Form,
         tuple: InstId,
         part: Option<InstId>,
-        scales: &mut Scales<'_>,
+        costs: &mut FormCosts<'_>,
     ) {
         let module = self.module;
         let Some(part) = part else {
             let like = self.reads.iter().flatten().next();
             if let Some(&read) = like {
-                let part = scales.element(read, module.shape(read).clone());
-                scales.patch.add(tuple, form.there.clone(), form.shape.clone(), [part]);
+                let part = costs.element(read, module.shape(read).clone());
+                costs.patch.add(tuple, form.there.clone(), form.shape.clone(), [part]);
             }
             return;
         };
-        scales.before += scales.stored(part);
+        costs.before += costs.store_cycles(part);
         let origin = form.origin(module, part);
         if origin != part && module.instruction(part).use_count() == 1 {
-            scales.goes(part);
+            costs.remove(part);
         }
         if form.source(module, part).is_some() {
-            scales.after += scales.stored(origin);
+            costs.after += costs.store_cycles(origin);
         } else {
             let (op, shape) = (form.there.clone(), form.shape.clone());
-            scales.patch.add(tuple, op, shape, [Value::Old(origin)]);
+            costs.patch.add(tuple, op, shape, [Value::Old(origin)]);
         }
     }
 }
 
 /// The costs of the removed and of the added instructions.
-struct Scales<'a> {
+struct FormCosts<'a> {
     module: &'a Module,
     model: &'a CostModel<'a>,
     before: f64,
@@ -232,26 +232,26 @@ struct Scales<'a> {
     patch: Patch,
 }
 
-impl Scales<'_> {
+impl FormCosts<'_> {
     /// Returns a free stand-in for an element of the state: costing the whole state for each
     /// element would not be linear.
     fn element(&mut self, read: InstId, shape: Shape) -> Value {
         self.patch.add(read, Op::Bitcast, shape, [Value::Old(read)])
     }
 
-    fn goes(&mut self, id: InstId) {
+    fn remove(&mut self, id: InstId) {
         self.before += self.model.of(self.module, id).cycles;
     }
 
     /// Returns the cycles to store a value that would otherwise be computed in its reader: a
     /// state is stored.
-    fn stored(&self, id: InstId) -> f64 {
+    fn store_cycles(&self, id: InstId) -> f64 {
         let operand = self.model.operand(self.module, id);
         if operand.fused { self.model.stored(operand.value).cycles } else { 0.0 }
     }
 
     /// Returns the cycles before and after.
-    fn read(&self) -> (f64, f64) {
+    fn cycles(&self) -> (f64, f64) {
         let (costs, fused) = self.model.planned(self.module, &self.patch);
         let planned = self.patch.planned().iter().zip(costs).zip(fused);
         let come = planned.map(|((planned, cost), fused)| {
