@@ -24,7 +24,7 @@ const MOST_REDUCTIONS: usize = 48;
 
 /// Instructions that go over one iteration space, in order.
 #[derive(Debug)]
-pub struct Region {
+pub struct IterationRegion {
     /// The instructions.
     pub members: Vec<InstId>,
     /// The values that these read and do not compute.
@@ -54,7 +54,7 @@ impl Order {
     }
 }
 
-impl Region {
+impl IterationRegion {
     /// Returns the region of a reduce, if programs can compute it.
     pub fn of(module: &Module, order: &Order, seed: InstId) -> Option<Self> {
         let array = *module.operands(seed).first()?;
@@ -63,7 +63,7 @@ impl Region {
         if space.contains(&0) || !is_known(module, seed) {
             return None;
         }
-        let mut search = Search { module, order, space, along: FxHashMap::default() };
+        let mut search = RegionSearch { module, order, space, along: FxHashMap::default() };
         search.spread(array);
         let members = search.without_moves(search.members());
         members.contains(&seed).then(|| search.region(members))
@@ -83,7 +83,7 @@ impl Region {
         module.instructions(computation).filter(is_reduce).find_map(|seed| {
             let array = *module.operands(seed).first()?;
             let space = dims(module, array)?.into_iter().filter(|&dim| dim != 1).collect();
-            let mut search = Search { module, order, space, along: FxHashMap::default() };
+            let mut search = RegionSearch { module, order, space, along: FxHashMap::default() };
             search.spread(array);
             let members = search.members();
             let mut all = module.instructions(computation);
@@ -201,14 +201,14 @@ pub fn is_float(element_type: ElementType) -> bool {
     floats.contains(&element_type)
 }
 
-struct Search<'a> {
+struct RegionSearch<'a> {
     module: &'a Module,
     order: &'a Order,
     space: Vec<usize>,
     along: FxHashMap<InstId, Along>,
 }
 
-impl Search<'_> {
+impl RegionSearch<'_> {
     /// Finds how values lie that are connected with an array of the whole space.
     fn spread(&mut self, array: InstId) {
         let whole: Along = (0..self.space.len()).collect();
@@ -378,7 +378,7 @@ impl Search<'_> {
         members
     }
 
-    fn region(self, members: FxHashSet<InstId>) -> Region {
+    fn region(self, members: FxHashSet<InstId>) -> IterationRegion {
         let module = self.module;
         let ordered = self.sorted(members.iter().copied());
         let mut inputs: Vec<InstId> = Vec::new();
@@ -394,6 +394,6 @@ impl Search<'_> {
         let is_literal = |id: &InstId| matches!(module.op(*id), Op::Constant(_));
         let outputs =
             ordered.iter().copied().filter(is_read).filter(|id| !is_literal(id)).collect();
-        Region { members: ordered, inputs, outputs, space: self.space, along: self.along }
+        IterationRegion { members: ordered, inputs, outputs, space: self.space, along: self.along }
     }
 }

@@ -8,7 +8,7 @@ use tilewright_ir::{
 };
 use tilewright_native::fused::{Operand, ValuesMut};
 use tilewright_native::{Pool, View};
-use tilewright_rewrite::analysis::iteration::Region;
+use tilewright_rewrite::analysis::iteration::IterationRegion;
 use tilewright_text::{Form, PrintOptions, print};
 
 use super::program::Prepared;
@@ -97,7 +97,7 @@ impl CallProgram {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let module = crate::parse(text)?;
         let entry = module.entry().ok_or(Error::NotAProgram("has no entry"))?;
-        let region = Region::whole(&module, entry);
+        let region = IterationRegion::whole(&module, entry);
         let region = region.ok_or(Error::NotAProgram("goes over several iteration spaces"))?;
         let parameters = module.computation(entry).parameters();
         let root = module.computation(entry).root().ok_or(Error::NotAProgram("has no root"))?;
@@ -105,7 +105,8 @@ impl CallProgram {
             Op::Tuple => module.operands(root),
             _ => std::slice::from_ref(&root),
         };
-        let region = Region { inputs: parameters.to_vec(), outputs: results.to_vec(), ..region };
+        let region =
+            IterationRegion { inputs: parameters.to_vec(), outputs: results.to_vec(), ..region };
         let prepared = Prepared::of(&module, &region);
         let prepared =
             prepared.ok_or(Error::NotAProgram("has an instruction that no kernel has"))?;

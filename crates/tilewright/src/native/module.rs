@@ -15,7 +15,7 @@ use tilewright_ir::{ArrayLiteral, CompId, Data, InstId, Literal, Module, Op, Ver
 use tilewright_lower::{ErrorKind, Group, LowerError, executed, outlined};
 use tilewright_native::fused::{Operand, Values};
 use tilewright_native::{Error as NativeError, Pool, Threads};
-use tilewright_rewrite::analysis::iteration::{Along, Order, Region};
+use tilewright_rewrite::analysis::iteration::{Along, IterationRegion, Order};
 
 use super::program::Prepared;
 use super::{places, reduce};
@@ -84,10 +84,10 @@ fn partitioned(module: &Verified) -> Result<(Verified, HashMap<InstId, Prepared>
         let mut tried = FxHashSet::default();
         let mut order = Order::of(&edited, computation);
         while let Some(seed) = next(&edited, computation, &mut tried) {
-            let Some(region) = Region::of(&edited, &order, seed) else { continue };
+            let Some(region) = IterationRegion::of(&edited, &order, seed) else { continue };
             let Some(program) = Prepared::of(&edited, &region) else { continue };
             let name = edited.name_of(seed).to_owned();
-            let Region { inputs, outputs, .. } = region;
+            let IterationRegion { inputs, outputs, .. } = region;
             let group = Group { name, inputs, outputs };
             programs.insert(outlined(&mut edited, computation, &group)?, program);
             order = Order::of(&edited, computation);

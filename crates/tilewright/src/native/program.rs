@@ -8,7 +8,7 @@ use tilewright_native::{Error, View};
 
 use rustc_hash::FxHashMap;
 
-use tilewright_rewrite::analysis::iteration::{Along, Region, dims, located};
+use tilewright_rewrite::analysis::iteration::{Along, IterationRegion, dims, located};
 
 /// A region as a program, with what its inputs and outputs are.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Returns the program of a region; `None` if it has an instruction that programs have not.
-    pub(super) fn of(module: &Module, region: &Region) -> Option<Self> {
+    pub(super) fn of(module: &Module, region: &IterationRegion) -> Option<Self> {
         let mut program = Program::new(&region.space).ok()?;
         let element_type = |id: InstId| module.array_shape(id).map(|shape| shape.element_type);
         let mut all = region.members.iter().chain(&region.inputs);
@@ -86,7 +86,7 @@ fn kind(element_type: ElementType) -> Option<Kind> {
 /// Makes the values of a program.
 struct Maker<'a> {
     module: &'a Module,
-    region: &'a Region,
+    region: &'a IterationRegion,
     program: Program,
     ids: FxHashMap<InstId, Id>,
     is_wide: bool,

@@ -3,7 +3,7 @@
 use tilewright_ir::ops::control::WhileAttrs;
 use tilewright_ir::{CompId, InstId, Op};
 
-use super::flow::{Elements, Flow, State, Wait};
+use super::flow::{Elements, Flow, ValueFacts, Wait};
 use super::spread::Spread;
 use crate::guards::{FAILED, is_guard};
 
@@ -11,7 +11,7 @@ impl Flow<'_> {
     /// Goes through a loop. An element of its state lies in one way before and after each turn: as
     /// far divided as either, since each device can take its part of what it has. If both divide it
     /// in different ways, nothing is known of it.
-    pub(super) fn looped(&mut self, id: InstId, attrs: &WhileAttrs, before: Wait) -> State {
+    pub(super) fn looped(&mut self, id: InstId, attrs: &WhileAttrs, before: Wait) -> ValueFacts {
         let state = self.module().operands(id).first();
         let mut elements = state.map(|&state| self.elements_of(state)).unwrap_or_default();
         let is_new = !self.has_entered(attrs.body) && !self.has_entered(attrs.condition);
@@ -42,7 +42,7 @@ impl Flow<'_> {
 
     /// Goes through branches, but not through that of a guard which is seldom taken. A result is as far divided as
     /// in any of them, or nothing is known of it.
-    pub(super) fn branched(&mut self, id: InstId, op: &Op, before: Wait) -> State {
+    pub(super) fn branched(&mut self, id: InstId, op: &Op, before: Wait) -> ValueFacts {
         let mut branches: Vec<CompId> = Vec::new();
         op.for_each_computation(&mut |branch| branches.push(branch));
         if is_guard(self.module(), id) {
@@ -68,11 +68,11 @@ impl Flow<'_> {
     }
 
     /// Records how the results of a loop or of branches lie.
-    fn handed_back(&mut self, id: InstId, elements: Elements, waits: Wait) -> State {
+    fn handed_back(&mut self, id: InstId, elements: Elements, waits: Wait) -> ValueFacts {
         let is_array = self.module().array_shape(id).is_some();
         let spread = elements.first().cloned().flatten().filter(|_| is_array);
         self.elements.insert(id, elements);
-        State { spread, waits }
+        ValueFacts { spread, waits }
     }
 }
 

@@ -13,7 +13,7 @@ use super::mesh::DeviceMesh;
 
 /// The operation of an exchange on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// Devices combine their parts by this op: an all-reduce.
     Combine(Opcode),
     /// Devices get parts of others: an all-gather, or any other move.
@@ -45,7 +45,7 @@ pub struct Exchange {
     /// The number of exchanges of its kind among these.
     pub depth: u32,
     /// Its operation on the data.
-    pub kind: Kind,
+    pub kind: ExchangeKind,
     /// The devices that take part in it.
     pub over: Over,
     /// The type of the elements.
@@ -124,7 +124,7 @@ impl Exchanges {
     /// Counts the rounds. XLA makes one exchange of those of one kind and type between the same
     /// devices of which none waits for another.
     pub fn rounds(&self) -> usize {
-        let mut deepest: FxHashMap<(Kind, Over, ElementType), u32> = FxHashMap::default();
+        let mut deepest: FxHashMap<(ExchangeKind, Over, ElementType), u32> = FxHashMap::default();
         for one in self.iter() {
             let depth = deepest.entry((one.kind, one.over, one.element_type)).or_default();
             *depth = one.depth.max(*depth);

@@ -16,7 +16,7 @@ use tilewright_ir::{
     ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap, Shape,
 };
 
-use super::exchange::{Exchange, Exchanges, Kind, Over};
+use super::exchange::{Exchange, ExchangeKind, Exchanges, Over};
 use super::manual::crossed;
 use super::mesh::DeviceMesh;
 use super::spread::Spread;
@@ -26,7 +26,7 @@ const MOST_TURNS: u32 = 64;
 
 /// The known facts about a value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(super) struct ValueFacts {
     /// How it lies over devices, if that is known.
     pub(super) spread: Option<Spread>,
     pub(super) waits: Wait,
@@ -70,9 +70,9 @@ impl Wait {
 pub struct Flow<'m> {
     module: &'m Module,
     mesh: &'m DeviceMesh,
-    states: SecondaryMap<InstId, State>,
+    facts: SecondaryMap<InstId, ValueFacts>,
     pub(super) exchanges: Exchanges,
-    kinds: Vec<(Kind, Over, ElementType)>,
+    kinds: Vec<(ExchangeKind, Over, ElementType)>,
     /// The computations that were gone through, each with the call that led there.
     pub(super) entered: FxHashMap<CompId, Option<InstId>>,
     /// How the elements of tuples lie that the module does not make by a `tuple`: of results of
@@ -88,12 +88,12 @@ pub(super) type Elements = Vec<Option<Spread>>;
 impl<'m> Flow<'m> {
     /// Finds the spreads of a module and its exchanges.
     pub fn of(module: &'m Module, mesh: &'m DeviceMesh) -> Self {
-        let states = SecondaryMap::new();
+        let facts = SecondaryMap::new();
         let (exchanges, entered) = (Exchanges::default(), FxHashMap::default());
         let (kinds, elements, turns_left) = (Vec::new(), FxHashMap::default(), MOST_TURNS);
         let mut flow =
-            Self { module, mesh, states, exchanges, kinds, entered, elements, turns_left };
-        flow.states.fill(module.instruction_bound());
+            Self { module, mesh, facts, exchanges, kinds, entered, elements, turns_left };
+        flow.facts.fill(module.instruction_bound());
         if let Some(entry) = module.entry() {
             flow.enter(entry, Wait::default(), None);
         }
@@ -102,7 +102,7 @@ impl<'m> Flow<'m> {
 
     /// Returns how the result of an instruction of the entry lies over devices, if that is known.
     pub fn spread(&self, id: InstId) -> Option<&Spread> {
-        self.states[id].spread.as_ref()
+        self.facts[id].spread.as_ref()
     }
 
     /// Checks whether an instruction could be divided in another way than its operands are, so that
@@ -140,7 +140,7 @@ impl<'m> Flow<'m> {
     /// Returns the number of exchanges that the result of an instruction waits for, one after the
     /// other.
     pub fn level(&self, id: InstId) -> u32 {
-        self.states[id].waits.level
+        self.facts[id].waits.level
     }
 
     /// Returns what devices exchange.
@@ -165,9 +165,9 @@ impl<'m> Flow<'m> {
         before: Wait,
         call: Option<InstId>,
         arguments: impl Fn(usize) -> Elements,
-    ) -> State {
+    ) -> ValueFacts {
         if self.entered.contains_key(&computation) {
-            return State { spread: None, waits: before };
+            return ValueFacts { spread: None, waits: before };
         }
         let parameters = self.module.computation(computation).parameters();
         for (place, &parameter) in parameters.iter().enumerate() {
@@ -179,7 +179,7 @@ impl<'m> Flow<'m> {
     /// Goes through a computation that waits for these exchanges, to which `call` led, if that is a
     /// call. Returns what is known of its result. A computation that is called again exchanges
     /// nothing more, and nothing is known of its result.
-    fn enter(&mut self, computation: CompId, before: Wait, call: Option<InstId>) -> State {
+    fn enter(&mut self, computation: CompId, before: Wait, call: Option<InstId>) -> ValueFacts {
         let module = self.module;
         let root = module.computation(computation).root();
         self.entered.insert(computation, call);
@@ -191,14 +191,14 @@ impl<'m> Flow<'m> {
                 }
             }
             let mut waits = before.clone();
-            module.operands(id).iter().for_each(|&one| waits.join(&self.states[one].waits));
+            module.operands(id).iter().for_each(|&one| waits.join(&self.facts[one].waits));
             let spread = self.carried(id);
             let stated = self.stated(id);
             let after = self.exchange(id, waits, spread.as_ref(), stated.as_ref());
             let spread = stated.or(spread).or(after.spread);
-            self.states.set(id, State { spread, waits: after.waits });
+            self.facts.set(id, ValueFacts { spread, waits: after.waits });
         }
-        root.map_or(State { spread: None, waits: before }, |root| self.states[root].clone())
+        root.map_or(ValueFacts { spread: None, waits: before }, |root| self.facts[root].clone())
     }
 
     fn array(&self, id: InstId) -> Option<&'m ArrayShape> {
@@ -373,7 +373,7 @@ impl<'m> Flow<'m> {
         waits: Wait,
         spread: Option<&Spread>,
         stated: Option<&Spread>,
-    ) -> State {
+    ) -> ValueFacts {
         let waits = match self.module.op(id) {
             Op::Reduce(attrs) => self.reduced(id, waits, &attrs.dimensions, spread, attrs.to_apply),
             Op::Dot(attrs) => {
@@ -386,13 +386,13 @@ impl<'m> Flow<'m> {
                 self.contracted(id, waits, [&dims[..1], &dims[1..]], spread)
             }
             Op::AllReduce(attrs) => {
-                let kind = Kind::Combine(self.combines_by(attrs.to_apply));
+                let kind = ExchangeKind::Combine(self.combines_by(attrs.to_apply));
                 let groups = &*attrs.replica_groups;
                 let over = self.mesh.axes_of(groups).map_or_else(|| groups.into(), Over::Axes);
                 self.collective(id, waits, kind, over)
             }
             op if is_collective(op.opcode()) => {
-                self.collective(id, waits, Kind::Move, Over::Groups(0))
+                self.collective(id, waits, ExchangeKind::Move, Over::Groups(0))
             }
             Op::CustomCall(attrs) if is_constraint(&attrs.custom_call_target) => {
                 self.spread_anew(id, waits, spread, stated)
@@ -412,7 +412,7 @@ impl<'m> Flow<'m> {
             op @ Op::Conditional(_) => return self.branched(id, op, waits),
             _ => waits,
         };
-        State { spread: None, waits }
+        ValueFacts { spread: None, waits }
     }
 
     /// Records one round for each divided dim that is reduced, as XLA's partitioner makes them.
@@ -429,7 +429,7 @@ impl<'m> Flow<'m> {
         let dims = dims.iter().rev().filter_map(|&dim| usize::try_from(dim).ok());
         let rounds: SmallVec<[u16; 4]> =
             dims.map(|dim| from.bits([dim])).filter(|&bits| bits != 0).collect();
-        let kind = Kind::Combine(self.combines_by(by));
+        let kind = ExchangeKind::Combine(self.combines_by(by));
         rounds.into_iter().fold(waits, |waits, bits| {
             self.collective_of(id, waits, kind, Over::Axes(bits), spread)
         })
@@ -451,7 +451,7 @@ impl<'m> Flow<'m> {
         if bits == 0 {
             return waits;
         }
-        let kind = Kind::Combine(Opcode::Add);
+        let kind = ExchangeKind::Combine(Opcode::Add);
         self.collective_of(id, waits, kind, Over::Axes(bits), spread)
     }
 
@@ -469,7 +469,7 @@ impl<'m> Flow<'m> {
             return waits;
         }
         let bits = from.bits(0..from.iter().len());
-        self.collective_of(id, waits, Kind::Move, Over::Axes(bits), Some(from))
+        self.collective_of(id, waits, ExchangeKind::Move, Over::Axes(bits), Some(from))
     }
 
     /// Records the move of an operand whose parts are not parts of the result.
@@ -478,10 +478,10 @@ impl<'m> Flow<'m> {
         let from = self.spread(first).cloned().filter(|from| !from.is_whole());
         let Some(from) = from else { return waits };
         let bits = from.bits(0..from.iter().len());
-        self.collective_of(first, waits, Kind::Move, Over::Axes(bits), Some(&from))
+        self.collective_of(first, waits, ExchangeKind::Move, Over::Axes(bits), Some(&from))
     }
 
-    fn collective(&mut self, id: InstId, waits: Wait, kind: Kind, over: Over) -> Wait {
+    fn collective(&mut self, id: InstId, waits: Wait, kind: ExchangeKind, over: Over) -> Wait {
         self.collective_of(id, waits, kind, over, None)
     }
 
@@ -490,7 +490,7 @@ impl<'m> Flow<'m> {
         &mut self,
         like: InstId,
         waits: Wait,
-        kind: Kind,
+        kind: ExchangeKind,
         over: Over,
         spread: Option<&Spread>,
     ) -> Wait {
@@ -511,7 +511,7 @@ impl<'m> Flow<'m> {
     }
 
     /// Returns the number of a kind of exchanges.
-    fn number_of(&mut self, kind: (Kind, Over, ElementType)) -> usize {
+    fn number_of(&mut self, kind: (ExchangeKind, Over, ElementType)) -> usize {
         self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             self.kinds.push(kind);
             self.kinds.len() - 1

@@ -24,14 +24,14 @@ const LARGEST_PRIME: i64 = 31;
 /// axes of two here, since a reshape may divide the devices of an axis between two dims.
 #[derive(Clone, Debug)]
 pub struct DeviceMesh {
-    words: Words,
+    notation: Notation,
     /// The number of devices along each axis; a prime.
     sizes: SmallVec<[i64; 4]>,
 }
 
 /// How the instructions of a module state shardings.
 #[derive(Clone, Debug)]
-enum Words {
+enum Notation {
     /// In frontend attributes, by the names of axes. The short axes are parts of these.
     Shardy(sdy::Meshes, Vec<(usize, SubAxis)>),
     /// As tiles of devices. The axes are ranges of a device's number.
@@ -62,7 +62,7 @@ impl DeviceMesh {
     /// in order.
     pub fn of(module: &Module) -> Option<Self> {
         let attributes = &module.header.frontend_attributes;
-        let (words, sizes): (Words, SmallVec<[i64; 4]>) = match value_of(attributes, MESHES) {
+        let (notation, sizes): (Notation, SmallVec<[i64; 4]>) = match value_of(attributes, MESHES) {
             Some(text) => {
                 let mut named = sdy::meshes(text)?;
                 // A value on a mesh without axes is whole on each device.
@@ -75,7 +75,7 @@ impl DeviceMesh {
                 });
                 let parts: Vec<(usize, SubAxis)> = parts.collect();
                 let sizes = parts.iter().map(|(_, part)| part.size).collect();
-                (Words::Shardy(named, parts), sizes)
+                (Notation::Shardy(named, parts), sizes)
             }
             // The program itself says what devices exchange, or XLA's partitioner has put that in:
             // no axis divides anything.
@@ -87,17 +87,17 @@ impl DeviceMesh {
                 };
                 let axes: Vec<IndexRange> = axes.into_iter().flat_map(cut_up).collect();
                 let sizes = axes.iter().map(|axis| axis.size()).collect();
-                (Words::Gspmd(axes), sizes)
+                (Notation::Gspmd(axes), sizes)
             }
         };
         let count = sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size))?;
         let fits = sizes.len() <= MOST_AXES && sizes.iter().all(|&size| size > 0) && count > 1;
-        fits.then_some(Self { words, sizes })
+        fits.then_some(Self { notation, sizes })
     }
 
     /// Returns the mesh without axes, of a program that says itself what devices exchange.
     fn without_axes() -> Self {
-        Self { words: Words::Gspmd(Vec::new()), sizes: SmallVec::new() }
+        Self { notation: Notation::Gspmd(Vec::new()), sizes: SmallVec::new() }
     }
 
     /// Returns the number of devices.
@@ -150,15 +150,15 @@ impl DeviceMesh {
     /// Returns the sharding that an instruction states for its result, an array of this rank.
     /// `None` if it states none, or one that divides an axis.
     pub fn stated(&self, extras: &Extras, rank: usize) -> Option<Spread> {
-        let dims = match &self.words {
-            Words::Shardy(named, parts) => {
+        let dims = match &self.notation {
+            Notation::Shardy(named, parts) => {
                 let text = value_of(&extras.frontend_attributes, SHARDING)?;
                 let stated = Stated::of(&sdy::sharding(text, named)?, parts)?;
                 stated.is_closed.then_some(stated.dims)?
             }
             // JAX lists there the dims that XLA may divide as it likes.
-            Words::Gspmd(_) if extras.backend_config.is_some() => return None,
-            Words::Gspmd(axes) => match extras.sharding.as_deref()? {
+            Notation::Gspmd(_) if extras.backend_config.is_some() => return None,
+            Notation::Gspmd(axes) => match extras.sharding.as_deref()? {
                 Sharding::Leaf(leaf) => tiles::dims(&leaf.placement, rank, axes)?,
                 Sharding::Tuple(_) => return None,
             },
@@ -173,14 +173,14 @@ impl DeviceMesh {
         extras: &Extras,
         key: &str,
     ) -> Option<Vec<Option<Stated>>> {
-        let Words::Shardy(named, parts) = &self.words else { return None };
+        let Notation::Shardy(named, parts) = &self.notation else { return None };
         let text = value_of(&extras.frontend_attributes, key)?;
         sdy::shardings(text, named, |sharding| Some(Stated::of(&sharding, parts)))
     }
 
     /// Returns the axes that the program handles itself, in the order of the mesh.
     pub(super) fn manual_axes(&self, extras: &Extras) -> Option<Axes> {
-        let Words::Shardy(named, parts) = &self.words else { return None };
+        let Notation::Shardy(named, parts) = &self.notation else { return None };
         let names = sdy::manual_axes(value_of(&extras.frontend_attributes, MANUAL_AXES)?)?;
         let (_, mesh) = named.first()?;
         let is_manual =
@@ -201,19 +201,19 @@ impl DeviceMesh {
 
     /// Checks whether the axes have names, as they have in Shardy.
     pub fn is_named(&self) -> bool {
-        matches!(self.words, Words::Shardy(..))
+        matches!(self.notation, Notation::Shardy(..))
     }
 
     /// Returns the names of all axes in Shardy's words; `None` if they have none.
     pub(super) fn axis_names(&self) -> Option<String> {
-        let Words::Shardy(named, _) = &self.words else { return None };
+        let Notation::Shardy(named, _) = &self.notation else { return None };
         let names = named.first()?.1.axes.iter().map(|axis| format!("\"{}\"", axis.name));
         Some(names.collect::<Vec<_>>().join(", "))
     }
 
     /// Returns spreads in Shardy's words, as a custom call has them; `None` if the axes have no names.
     pub(super) fn per_value(&self, spreads: &[&Spread]) -> Option<String> {
-        let Words::Shardy(named, parts) = &self.words else { return None };
+        let Notation::Shardy(named, parts) = &self.notation else { return None };
         let (name, mesh) = named.first()?;
         let sharding = |spread: &&Spread| {
             let dims: Vec<String> = spread.iter().map(|axes| dim_text(mesh, parts, axes)).collect();

@@ -22,7 +22,7 @@ mod tiles;
 use tilewright_ir::Module;
 
 pub use constraint::stands_alone;
-pub use exchange::{Exchange, Exchanges, Kind, Traffic};
+pub use exchange::{Exchange, ExchangeKind, Exchanges, Traffic};
 pub use flow::Flow;
 pub use manual::{ManualCalls, manual_bodies, with_callees};
 pub use mesh::DeviceMesh;

@@ -14,7 +14,7 @@ use tilewright_ir::{ArrayShape, InstId, Module, Op};
 use tilewright_target::programs::ProgramTime;
 
 use super::Price;
-use crate::analysis::iteration::Region;
+use crate::analysis::iteration::IterationRegion;
 
 /// The fewest elements of a reduced array for which a program is looked for, since the search takes
 /// a while.
@@ -29,7 +29,11 @@ pub(super) fn may_pay(module: &Module, reduce: InstId, times: &[ProgramTime]) ->
 
 /// Returns the price of a region by the first entry of `times` that fits it. `None` if no entry
 /// fits or a call is not faster.
-pub(super) fn price(module: &Module, region: &Region, times: &[ProgramTime]) -> Option<Price> {
+pub(super) fn price(
+    module: &Module,
+    region: &IterationRegion,
+    times: &[ProgramTime],
+) -> Option<Price> {
     let Reductions { rows, row, adds_up_columns } = Reductions::of(module, region)?;
     let rank = region.space.len();
     let is_whole = |id: &&InstId| region.along.get(*id).is_some_and(|along| along.len() == rank);
@@ -59,7 +63,7 @@ struct Reductions {
 impl Reductions {
     /// Returns the reductions of a region. `None` if there are none along rows, if rows have
     /// different lengths, or if the region has an exponential.
-    fn of(module: &Module, region: &Region) -> Option<Self> {
+    fn of(module: &Module, region: &IterationRegion) -> Option<Self> {
         let rank = region.space.len();
         let (mut rows, mut row, mut columns) = (FxHashSet::default(), None, Vec::new());
         for &id in &region.members {
@@ -91,7 +95,11 @@ impl Reductions {
 }
 
 /// Returns `values` and the members of a region that are computed from any of them.
-fn made_of(module: &Module, region: &Region, values: &FxHashSet<InstId>) -> FxHashSet<InstId> {
+fn made_of(
+    module: &Module,
+    region: &IterationRegion,
+    values: &FxHashSet<InstId>,
+) -> FxHashSet<InstId> {
     let mut made = values.clone();
     loop {
         let before = made.len();

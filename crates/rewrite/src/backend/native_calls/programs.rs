@@ -17,7 +17,7 @@ use tilewright_ir::{
 };
 
 use super::{NativeCalls, is_stored, program_price};
-use crate::analysis::iteration::{Order, Region};
+use crate::analysis::iteration::{IterationRegion, Order};
 use crate::analysis::reduce::is_plain;
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
@@ -49,7 +49,7 @@ pub(super) fn call_programs(
         {
             continue;
         }
-        let Some(region) = Region::of(module, &order, seed) else { continue };
+        let Some(region) = IterationRegion::of(module, &order, seed) else { continue };
         tried.extend(&region.members);
         if fits(module, &region) && attempt(module, computation, &region, cx)? {
             calls += 1;
@@ -63,7 +63,7 @@ pub(super) fn call_programs(
 /// truth values without extra attributes, and none is a function that kernels compute element by
 /// element. Its inputs and outputs are `f32`, and those that span the whole space lie in memory
 /// anyway.
-fn fits(module: &Module, region: &Region) -> bool {
+fn fits(module: &Module, region: &IterationRegion) -> bool {
     let is_of = |id: InstId, element_types: &[ElementType]| {
         let shape = module.array_shape(id).filter(|&shape| is_plain(shape));
         shape.is_some_and(|shape| element_types.contains(&shape.element_type))
@@ -102,7 +102,7 @@ fn is_written(module: &Module, id: InstId) -> bool {
 fn attempt(
     module: &mut Module,
     computation: CompId,
-    region: &Region,
+    region: &IterationRegion,
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(&seed) = region.outputs.first() else { return Ok(false) };
@@ -120,7 +120,7 @@ fn attempt(
 }
 
 /// Replaces a region by a call.
-fn call(module: &mut Module, parent: CompId, region: &Region) -> Result<(), EditError> {
+fn call(module: &mut Module, parent: CompId, region: &IterationRegion) -> Result<(), EditError> {
     let part =
         Outline { inputs: &region.inputs, members: &region.members, outputs: &region.outputs };
     let name = module.fresh_computation_name("native_program");
