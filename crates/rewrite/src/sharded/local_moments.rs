@@ -28,7 +28,7 @@ use tilewright_ir::reducer::adder;
 use tilewright_ir::{CompId, Dims, EditError, ElementType, InstId, Module, Op, Patch, Value};
 
 use super::moments::Moments;
-use super::partial::{Combine, Lift, Partial};
+use super::partial::{Combine, Partial, PartialPlanner};
 use crate::analysis::index_range::{Cuts, IndexRange, sizes};
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::driver::Place;
@@ -219,49 +219,55 @@ impl OfPair<'_> {
         let digits = Cuts::of(sum.elements, ends.concat())?.digits();
         let is_whole = |digit: &IndexRange| array.ranges.iter().any(|range| digit.within(*range));
         digits.iter().all(is_whole).then_some(())?;
-        let mut lift = Lift { module, mesh: making.mesh, patch: Patch::new(), before: sum.id };
-        let moments = self.moments(&mut lift, &digits)?;
+        let mut planner =
+            PartialPlanner { module, mesh: making.mesh, patch: Patch::new(), before: sum.id };
+        let moments = self.moments(&mut planner, &digits)?;
         let kept: Vec<IndexRange> = digits.into_iter().filter(|digit| !sum.sums(*digit)).collect();
         let kept = sizes(&kept);
-        finish(&mut lift, moments.sum, sum.id)?;
-        lift.before = squares.id;
-        let about = self.about_mean(&mut lift, &moments, &kept)?;
-        finish(&mut lift, about, squares.id)?;
-        Some(lift.patch)
+        finish(&mut planner, moments.sum, sum.id)?;
+        planner.before = squares.id;
+        let about = self.about_mean(&mut planner, &moments, &kept)?;
+        finish(&mut planner, about, squares.id)?;
+        Some(planner.patch)
     }
 
     /// Plans the sums of the array and of its squares over all devices.
-    fn moments(&self, lift: &mut Lift<'_>, digits: &[IndexRange]) -> Option<Moments> {
+    fn moments(&self, planner: &mut PartialPlanner<'_>, digits: &[IndexRange]) -> Option<Moments> {
         let Pair { array, spread, sum, .. } = self.pair;
         let shape = self.module.array_shape(array.value)?;
         let (dims, like) = (sizes(digits), self.module.array_shape(sum.id)?);
         let spread = spread.reshaped(shape.dims(), &dims, self.making.mesh)?;
         let mut value = Value::Old(array.value);
         if array.convert.is_some() {
-            value = lift.op(Op::Convert, like, shape.dims(), [value]);
+            value = planner.op(Op::Convert, like, shape.dims(), [value]);
         }
-        let value = lift.reshaped(value, like, &dims);
+        let value = planner.reshaped(value, like, &dims);
         let summed: Vec<usize> =
             (0..digits.len()).filter(|&place| sum.sums(digits[place])).collect();
         let by = [ElementType::F32, ElementType::F64].into_iter().zip(self.adds);
         let by: Option<Vec<Combine>> = by
-            .map(|(ty, to_apply)| Some(Combine { to_apply, init: lift.scalar(ty, 0)? }))
+            .map(|(ty, to_apply)| Some(Combine { to_apply, init: planner.scalar(ty, 0)? }))
             .collect();
         let by: [Combine; 2] = by?.try_into().ok()?;
-        lift.moments(&Partial::whole(value, &dims, spread), &summed, by, self.making.is_fast)
+        planner.moments(&Partial::whole(value, &dims, spread), &summed, by, self.making.is_fast)
     }
 
     /// Plans the sum of squares about the mean, which is not negative.
-    fn about_mean(&self, lift: &mut Lift<'_>, moments: &Moments, kept: &[i64]) -> Option<Value> {
+    fn about_mean(
+        &self,
+        planner: &mut PartialPlanner<'_>,
+        moments: &Moments,
+        kept: &[i64],
+    ) -> Option<Value> {
         let mean = self.module.array_shape(self.pair.mean.value)?;
         let elements: i64 = kept.iter().product();
         (mean.num_elements() == Some(elements)).then_some(())?;
-        let like = lift.array(moments.sum)?;
-        let mean = lift.reshaped(Value::Old(self.pair.mean.value), mean, kept);
-        let mean = lift.op(Op::Convert, &like, kept, [mean]);
-        let count = lift.number(ElementType::F64, self.pair.sum.count()?, &like, kept)?;
-        let zero = lift.number(ElementType::F64, 0, &like, kept)?;
-        let mut op = |op: Op, a: Value, b: Value| lift.op(op, &like, kept, [a, b]);
+        let like = planner.array(moments.sum)?;
+        let mean = planner.reshaped(Value::Old(self.pair.mean.value), mean, kept);
+        let mean = planner.op(Op::Convert, &like, kept, [mean]);
+        let count = planner.number(ElementType::F64, self.pair.sum.count()?, &like, kept)?;
+        let zero = planner.number(ElementType::F64, 0, &like, kept)?;
+        let mut op = |op: Op, a: Value, b: Value| planner.op(op, &like, kept, [a, b]);
         let twice = op(Op::Add, moments.sum, moments.sum);
         let times = op(Op::Multiply, count, mean);
         let inner = op(Op::Subtract, twice, times);
@@ -272,11 +278,11 @@ impl OfPair<'_> {
 }
 
 /// Replaces a sum by a value in f64 with its elements.
-fn finish(lift: &mut Lift<'_>, value: Value, sum: InstId) -> Option<()> {
-    let like = lift.module.array_shape(sum)?;
-    let dims: Dims = lift.array(value)?.dims().into();
-    let value = lift.op(Op::Convert, like, &dims, [value]);
-    let value = lift.reshaped(value, like, like.dims());
-    lift.patch.replace(sum, value);
+fn finish(planner: &mut PartialPlanner<'_>, value: Value, sum: InstId) -> Option<()> {
+    let like = planner.module.array_shape(sum)?;
+    let dims: Dims = planner.array(value)?.dims().into();
+    let value = planner.op(Op::Convert, like, &dims, [value]);
+    let value = planner.reshaped(value, like, like.dims());
+    planner.patch.replace(sum, value);
     Some(())
 }

@@ -22,7 +22,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::reducer::Monoid;
 use tilewright_ir::{ArrayShape, CompId, EditError, InstId, Module, Op, Opcode, Patch, Value};
 
-use super::partial::{Combine, Lift, Partial};
+use super::partial::{Combine, Partial, PartialPlanner};
 use crate::analysis::reduce::MonoidReduce;
 use crate::analysis::sharding::{DeviceMesh, Flow, Spread};
 use crate::driver::Place;
@@ -71,7 +71,7 @@ impl Pass for LocalSums {
     }
 }
 
-fn words(module: &Module, plans: &[Step]) -> String {
+fn words(module: &Module, plans: &[LocalStep]) -> String {
     match plans {
         [plan] => format!("reducing `{}` within devices first", module.name_of(plan.id)),
         _ => format!("reducing {} arrays within devices first", plans.len()),
@@ -81,9 +81,9 @@ fn words(module: &Module, plans: &[Step]) -> String {
 /// An instruction that is computed for each device, and what is computed from it likewise. Where
 /// nothing is, devices combine its values.
 #[derive(Debug)]
-struct Step {
+struct LocalStep {
     id: InstId,
-    then: Vec<Step>,
+    then: Vec<LocalStep>,
 }
 
 /// The reduces of a module that are worth splitting.
@@ -92,7 +92,7 @@ struct Plans<'a> {
     mesh: &'a DeviceMesh,
     flow: Flow<'a>,
     float_mode: FloatMode,
-    plans: Vec<Step>,
+    plans: Vec<LocalStep>,
 }
 
 impl<'a> Plans<'a> {
@@ -148,8 +148,8 @@ impl<'a> Plans<'a> {
 
     /// Decides where devices combine what is computed from an instruction. Returns the plan and the
     /// number of elements that each device hands over.
-    fn below(&self, id: InstId, monoid: Monoid, waits: u32, steps: &mut usize) -> (Step, u64) {
-        let here = |elements| (Step { id, then: Vec::new() }, elements);
+    fn below(&self, id: InstId, monoid: Monoid, waits: u32, steps: &mut usize) -> (LocalStep, u64) {
+        let here = |elements| (LocalStep { id, then: Vec::new() }, elements);
         let own = self.elements(id);
         let users: Vec<InstId> = self.module.uses(id).map(|found| found.user).collect();
         let fits = !users.is_empty() && users.len() <= *steps && !self.module.is_root(id);
@@ -164,7 +164,7 @@ impl<'a> Plans<'a> {
             total = total.saturating_add(elements);
             then.push(step);
         }
-        if total < own { (Step { id, then }, total) } else { here(own) }
+        if total < own { (LocalStep { id, then }, total) } else { here(own) }
     }
 
     /// Returns the number of elements of a value on one device.
@@ -209,30 +209,35 @@ impl<'a> Plans<'a> {
 }
 
 /// Adds the instructions of a plan to a set.
-fn collect(step: &Step, ids: &mut FxHashSet<InstId>) {
+fn collect(step: &LocalStep, ids: &mut FxHashSet<InstId>) {
     ids.insert(step.id);
     step.then.iter().for_each(|then| collect(then, ids));
 }
 
 /// Returns the edits of these plans.
-fn patch(module: &Module, mesh: &DeviceMesh, flow: &Flow<'_>, plans: &[Step]) -> Option<Patch> {
+fn patch(
+    module: &Module,
+    mesh: &DeviceMesh,
+    flow: &Flow<'_>,
+    plans: &[LocalStep],
+) -> Option<Patch> {
     let mut patch = Patch::new();
     for plan in plans {
         let &array = module.operands(plan.id).first()?;
         let dims = module.array_shape(array)?.dims();
         let from = Partial::whole(Value::Old(array), dims, flow.spread(array)?.clone());
-        let lift = Lift { module, mesh, patch, before: plan.id };
+        let planner = PartialPlanner { module, mesh, patch, before: plan.id };
         let monoid = MonoidReduce::of(module, plan.id, FloatMode::Fast)?.reducer.monoid()?;
-        let mut making = Making { lift, flow, root: plan.id, monoid };
+        let mut making = Making { planner, flow, root: plan.id, monoid };
         making.step(plan, &from, array)?;
-        patch = making.lift.patch;
+        patch = making.planner.patch;
     }
     Some(patch)
 }
 
 /// Makes the instructions of a plan.
 struct Making<'a> {
-    lift: Lift<'a>,
+    planner: PartialPlanner<'a>,
     flow: &'a Flow<'a>,
     /// The first reduce of the plan.
     root: InstId,
@@ -242,33 +247,33 @@ struct Making<'a> {
 impl Making<'_> {
     /// Makes an instruction for each device, from the partial value that stands for `of`, and all
     /// that follows.
-    fn step(&mut self, step: &Step, from: &Partial, of: InstId) -> Option<()> {
-        let module = self.lift.module;
-        self.lift.before = step.id;
+    fn step(&mut self, step: &LocalStep, from: &Partial, of: InstId) -> Option<()> {
+        let module = self.planner.module;
+        self.planner.before = step.id;
         let operands = module.operands(step.id);
         let made = match module.op(step.id) {
             Op::Reduce(attrs) => {
                 let dims: Vec<usize> =
                     attrs.dimensions.iter().filter_map(|&dim| usize::try_from(dim).ok()).collect();
                 let by = self.within()?;
-                self.lift.reduce(from, &dims, by)?
+                self.planner.reduce(from, &dims, by)?
             }
             Op::Reshape(_) => {
                 let dims = module.array_shape(step.id)?.dims();
                 let spread: &Spread = self.flow.spread(step.id)?;
-                self.lift.reshape(from, dims, spread)?
+                self.planner.reshape(from, dims, spread)?
             }
-            Op::Transpose(attrs) => self.lift.transpose(from, &attrs.dimensions)?,
-            Op::Negate => self.lift.alone(Op::Negate, from)?,
+            Op::Transpose(attrs) => self.planner.transpose(from, &attrs.dimensions)?,
+            Op::Negate => self.planner.alone(Op::Negate, from)?,
             op => {
                 let &other = operands.iter().find(|&&operand| operand != of)?;
-                self.lift.with_other(op.clone(), from, Value::Old(other))?
+                self.planner.with_other(op.clone(), from, Value::Old(other))?
             }
         };
         if step.then.is_empty() {
             let by = self.across()?;
-            let value = self.lift.combine(&made, by)?;
-            self.lift.patch.replace(step.id, value);
+            let value = self.planner.combine(&made, by)?;
+            self.planner.patch.replace(step.id, value);
         }
         step.then.iter().try_for_each(|then| self.step(then, &made, step.id))
     }
@@ -278,13 +283,13 @@ impl Making<'_> {
         let identity = self.monoid.identity()?;
         let shape = identity.shape();
         let op = Op::Constant(Box::new(identity));
-        let init = self.lift.patch.add(self.lift.before, op, shape, []);
+        let init = self.planner.patch.add(self.planner.before, op, shape, []);
         Some(Combine { init, ..self.across()? })
     }
 
     /// Returns how devices combine their values.
     fn across(&self) -> Option<Combine> {
-        let module = self.lift.module;
+        let module = self.planner.module;
         let (Op::Reduce(attrs), &[_, init]) = (module.op(self.root), module.operands(self.root))
         else {
             return None;

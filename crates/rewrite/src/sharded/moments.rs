@@ -3,7 +3,7 @@
 use tilewright_ir::ops::shaping::BroadcastAttrs;
 use tilewright_ir::{ArrayLiteral, ArrayShape, Dims, ElementType, Literal, Op, Shape, Value};
 
-use super::partial::{Combine, Lift, Partial, Split};
+use super::partial::{Combine, Partial, PartialPlanner, Split};
 use crate::analysis::whole_number::whole_number;
 
 /// The sums of an array within each device.
@@ -26,7 +26,7 @@ pub(super) struct Moments {
     pub(super) squares: Value,
 }
 
-impl Lift<'_> {
+impl PartialPlanner<'_> {
     /// Sums an array of f32 and its squares along these dims over all devices, in one round:
     ///
     /// ```text
@@ -100,7 +100,7 @@ impl Lift<'_> {
         let rest = if has_rest { Some(self.within(&split, centred, by)?) } else { None };
         let squared = self.op(Op::Multiply, &like, &split.dims, [centred, centred]);
         let squares = self.within(&split, squared, by)?;
-        let placed = |lift: &mut Self, value| lift.placed(from, &split, value);
+        let placed = |planner: &mut Self, value| planner.placed(from, &split, value);
         Some(Local {
             total: placed(self, total)?,
             mean: placed(self, mean)?,

@@ -46,7 +46,7 @@ impl Partial {
 }
 
 /// Plans instructions on [`Partial`]s.
-pub(super) struct Lift<'a> {
+pub(super) struct PartialPlanner<'a> {
     pub(super) module: &'a Module,
     pub(super) mesh: &'a DeviceMesh,
     pub(super) patch: Patch,
@@ -61,7 +61,7 @@ pub(super) struct Combine {
     pub(super) init: Value,
 }
 
-impl Lift<'_> {
+impl PartialPlanner<'_> {
     /// Plans an instruction with a result of these dims, of the element type of `like`.
     pub(super) fn op(
         &mut self,
