@@ -124,7 +124,7 @@ pub(super) fn search<'p, 'm, T>(
     id: InstId,
     accept: &dyn Fn(&Match<'m>) -> Result<T, Refused>,
 ) -> Result<(Match<'m>, T), Unmatched<'p>> {
-    let mut search = Search {
+    let mut search = MatchSearch {
         module,
         root: id,
         accept,
@@ -166,7 +166,7 @@ impl Unmatched<'_> {
 }
 
 /// A search for the values that the names of a pattern stand for.
-struct Search<'p, 'm, 'a, T> {
+struct MatchSearch<'p, 'm, 'a, T> {
     module: &'m Module,
     root: InstId,
     /// The last goal.
@@ -183,7 +183,7 @@ struct Search<'p, 'm, 'a, T> {
     furthest: Option<(u32, InstId, Reason<'p>)>,
 }
 
-impl<'p, 'm, T> Search<'p, 'm, '_, T> {
+impl<'p, 'm, T> MatchSearch<'p, 'm, '_, T> {
     /// Finds a match that reaches all goals, in some order of the operands of commutative ops.
     fn solved(&mut self) -> Option<(Match<'m>, T)> {
         while let Some((pattern, id)) = self.goals.pop() {
