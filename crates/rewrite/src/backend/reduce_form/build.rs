@@ -6,8 +6,8 @@ use tilewright_ir::ops::elementwise::ReducePrecisionAttrs;
 use tilewright_ir::ops::shaping::{ConcatenateAttrs, SliceAttrs};
 use tilewright_ir::{CompId, Dims, ElementType, Module, Op, Patch, Shape, Value};
 
-use super::forms::{By, Step, after};
-use super::lift::Lift;
+use super::forms::{FoldOp, Step, after};
+use super::redim::RedimPlan;
 use crate::analysis::axes::{Axes, elements};
 use crate::analysis::reduce::{
     MonoidReduce, Stages, of_type, reduced_arrays, reshape_op, shape_like,
@@ -18,7 +18,7 @@ use crate::cost::CostModel;
 const BF16: ReducePrecisionAttrs = ReducePrecisionAttrs { exponent_bits: 8, mantissa_bits: 7 };
 
 /// The plan of a reduction in steps, under construction.
-pub(super) struct Line<'a> {
+pub(super) struct StepPlan<'a> {
     module: &'a Module,
     model: CostModel<'a>,
     reduce: &'a MonoidReduce,
@@ -29,7 +29,7 @@ pub(super) struct Line<'a> {
     axes: Axes,
 }
 
-impl<'a> Line<'a> {
+impl<'a> StepPlan<'a> {
     /// Begins a plan at the arrays that a reduce reduces. The steps reduce by the computation `by`,
     /// in the element types of `shape`.
     pub(super) fn new(
@@ -51,10 +51,10 @@ impl<'a> Line<'a> {
         for (number, &step) in steps.iter().enumerate() {
             let is_last = number + 1 == steps.len();
             match step {
-                Step::Fold { axis, slices, by } => self.fold((axis, slices, by), is_last)?,
+                Step::Fold { axis, slices, op } => self.fold((axis, slices, op), is_last)?,
                 Step::Outer => self.outer()?,
                 Step::Columns => self.columns(is_last)?,
-                Step::Rest => self.rest()?,
+                Step::ReduceAll => self.reduce_all()?,
             }
             self.axes = after(&self.axes, step);
         }
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
 
     /// Combines `slices` slices of an axis, and appends the elements beside whole slices to the
     /// result.
-    fn fold(&mut self, (axis, slices, by): (usize, i64, By), is_last: bool) -> Option<()> {
+    fn fold(&mut self, (axis, slices, op): (usize, i64, FoldOp), is_last: bool) -> Option<()> {
         let [before, len, within] = self.around(axis)?;
         let left = len / slices;
         let rest = len - left * slices;
@@ -136,8 +136,8 @@ impl<'a> Line<'a> {
             rests = Some(self.sliced(&all, at, [left * slices, rest]));
             self.values = self.sliced(&all, at, [0, left * slices]);
         }
-        match by {
-            By::Reduce => {
+        match op {
+            FoldOp::Reduce => {
                 let (at, folded) = around_one(before, slices, side);
                 self.regroup(&folded)?;
                 let inits = self.inits(is_last)?;
@@ -146,7 +146,7 @@ impl<'a> Line<'a> {
                 let made = self.stages.reduce(&[at], &dims, &self.values, &inits, &mut self.patch);
                 self.values = self.stages.apart(made, &dims, &mut self.patch);
             }
-            By::Window => self.window(before, [slices, side], is_last)?,
+            FoldOp::Window => self.window(before, [slices, side], is_last)?,
         }
         if let Some(rests) = rests {
             let mut dims = whole;
@@ -184,10 +184,10 @@ impl<'a> Line<'a> {
     /// values that are computed from them are computed in those dims. `None` if a value cannot be.
     fn regroup(&mut self, dims: &[i64]) -> Option<()> {
         let values = std::mem::take(&mut self.values);
-        let mut lift = Lift::new(self.module, self.model, self.reduce.id, dims);
+        let mut redim = RedimPlan::new(self.module, self.model, self.reduce.id, dims);
         for value in values {
             let regrouped = match value {
-                Value::Old(id) => lift.value(id, &mut self.patch)?,
+                Value::Old(id) => redim.value(id, &mut self.patch)?,
                 Value::New(_) => self.reshaped(value, dims),
             };
             self.values.push(regrouped);
@@ -263,7 +263,7 @@ impl<'a> Line<'a> {
     }
 
     /// Reduces all axes that remain, at once.
-    fn rest(&mut self) -> Option<()> {
+    fn reduce_all(&mut self) -> Option<()> {
         let dims: Vec<i64> = self.axes.iter().map(|axis| axis.len).collect();
         self.regroup(&dims)?;
         let all = self.axes.iter().enumerate();

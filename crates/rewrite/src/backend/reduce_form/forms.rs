@@ -17,19 +17,19 @@ pub(super) enum Step {
         /// The number of slices that become one.
         slices: i64,
         /// The op that combines the slices.
-        by: By,
+        op: FoldOp,
     },
     /// Reduce along all axes but the innermost one.
     Outer,
     /// Combine the columns of the innermost axis by elementwise ops.
     Columns,
     /// Reduce all axes that remain, at once.
-    Rest,
+    ReduceAll,
 }
 
 /// The op that combines the slices of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum FoldOp {
     /// A reduce, which is fused with the ops that compute its operand.
     Reduce,
     /// A window, which is not fused with the step before.
@@ -62,10 +62,12 @@ const MOST_COLUMNS: i64 = 8;
 pub(super) fn steps(form: Form, axes: &Axes, lanes: i64) -> Option<Steps> {
     let steps = match form {
         Form::AsIs | Form::InF32 | Form::Copied | Form::Kernel => return None,
-        Form::Merged => Steps::from_slice(&[Step::Rest]),
-        Form::Folds => folds(axes, lanes, |_| By::Reduce),
-        Form::Windows => folds(axes, lanes, |step| if step == 0 { By::Reduce } else { By::Window }),
-        Form::Wide => Steps::from_slice(&[widest(axes)?, Step::Rest]),
+        Form::Merged => Steps::from_slice(&[Step::ReduceAll]),
+        Form::Folds => folds(axes, lanes, |_| FoldOp::Reduce),
+        Form::Windows => {
+            folds(axes, lanes, |step| if step == 0 { FoldOp::Reduce } else { FoldOp::Window })
+        }
+        Form::Wide => Steps::from_slice(&[widest(axes)?, Step::ReduceAll]),
         Form::Columns => columns(axes)?,
     };
     let is_form = form == Form::Merged || form == Form::Columns || steps.len() > 1;
@@ -89,19 +91,19 @@ pub(super) fn after(axes: &Axes, step: Step) -> Axes {
         Step::Columns => {
             left.pop();
         }
-        Step::Rest => left.retain(|axis| !axis.reduced),
+        Step::ReduceAll => left.retain(|axis| !axis.reduced),
     }
     merged(left.into_iter().filter(|axis| axis.len > 1 || !axis.reduced))
 }
 
 /// Returns steps that fold one axis after the other, the outermost long one first, so that the
 /// elements of the axes inside of it stay side by side.
-fn folds(axes: &Axes, lanes: i64, by: impl Fn(usize) -> By) -> Steps {
+fn folds(axes: &Axes, lanes: i64, op: impl Fn(usize) -> FoldOp) -> Steps {
     let mut left = axes.clone();
     let mut steps = Steps::new();
     loop {
         if !steps.is_empty() && elements(&left) <= SMALL && left.iter().any(|axis| axis.reduced) {
-            steps.push(Step::Rest);
+            steps.push(Step::ReduceAll);
             return steps;
         }
         let mut reduced = left.iter().enumerate().filter(|(_, axis)| axis.reduced);
@@ -109,7 +111,7 @@ fn folds(axes: &Axes, lanes: i64, by: impl Fn(usize) -> By) -> Steps {
         let Some((axis, &Axis { len, .. })) = long.or_else(|| reduced.next()) else { return steps };
         let vector = if axis + 1 == left.len() { lanes } else { 1 };
         let slices = if len > MOST_SLICES { slices_of(len, vector) } else { len };
-        let step = Step::Fold { axis, slices, by: by(steps.len()) };
+        let step = Step::Fold { axis, slices, op: op(steps.len()) };
         steps.push(step);
         left = after(&left, step);
     }
@@ -134,7 +136,7 @@ fn widest(axes: &Axes) -> Option<Step> {
     let least = LEFT.max(WIDE.div_euclid(inside) + i64::from(WIDE % inside > 0));
     let left = (least..=least * 4).find(|left| len % left == 0).unwrap_or(least);
     let slices = len / left;
-    (slices >= SLICES).then_some(Step::Fold { axis, slices, by: By::Reduce })
+    (slices >= SLICES).then_some(Step::Fold { axis, slices, op: FoldOp::Reduce })
 }
 
 /// Returns steps that reduce the outer axes, if there are any, and then combine the columns of a

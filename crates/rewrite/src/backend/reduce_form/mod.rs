@@ -25,7 +25,7 @@
 //! Each form but *in f32* begins at arrays in memory. An array that needs other dims is reshaped,
 //! and a barrier stands behind the reshape, so that XLA does not fuse the reshape with the loop
 //! that reads it. The ops between these arrays and the reduction are computed in the dims of the
-//! first step (`lift.rs`).
+//! first step (`redim.rs`).
 //!
 //! For the index of an extremum, the steps see elements in another order. The steps therefore
 //! reduce by a computation that chooses among several NaNs by their indices. Values of 16 bits are
@@ -45,7 +45,7 @@
 
 mod build;
 mod forms;
-mod lift;
+mod redim;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::reducer::{ArgExtremum, Monoid, Reducer, adder};
@@ -61,7 +61,7 @@ use crate::cost::reductions::{reduction, source_of};
 use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass, Place};
-use build::Line;
+use build::StepPlan;
 
 const NAME: &str = "reduce-form";
 
@@ -94,9 +94,9 @@ impl Pass for ReduceForm {
             let is_reduce =
                 |&id: &InstId| module.opcode(id) == Opcode::Reduce && module.is_live(id);
             let reduces: Vec<InstId> = module.instructions(computation).filter(is_reduce).collect();
-            let mut totals = Totals::default();
+            let mut tie_breakers = TieBreakers::default();
             for id in reduces {
-                changes += usize::from(rewrite(module, (computation, id), &mut totals, cx)?);
+                changes += usize::from(rewrite(module, (computation, id), &mut tie_breakers, cx)?);
             }
         }
         Ok(changes)
@@ -105,13 +105,13 @@ impl Pass for ReduceForm {
 
 /// For each extremum with its index, the computation that was added to choose between two pairs in
 /// any order.
-type Totals = FxHashMap<ArgExtremum, CompId>;
+type TieBreakers = FxHashMap<ArgExtremum, CompId>;
 
 /// Writes a reduce in its fastest form, if that pays. Returns whether it did.
 fn rewrite(
     module: &mut Module,
     (computation, id): (CompId, InstId),
-    totals: &mut Totals,
+    tie_breakers: &mut TieBreakers,
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(reduce) = MonoidReduce::of(module, id, cx.float_mode) else { return Ok(false) };
@@ -122,10 +122,10 @@ fn rewrite(
     let by = match reduce.reducer {
         Reducer::ArgExtremum(extremum) if !extremum.regroups_exactly() => {
             let extremum = wide(extremum);
-            let known = totals.get(&extremum).copied();
+            let known = tie_breakers.get(&extremum).copied();
             let made = known.map(Ok).or_else(|| extremum.total(module, computation));
             let Some(by) = made.transpose()? else { return Ok(false) };
-            totals.insert(extremum, by);
+            tie_breakers.insert(extremum, by);
             Some(by)
         }
         _ if form == Form::InF32 => Some(adder(module, ElementType::F32, computation)?),
@@ -193,7 +193,7 @@ fn plan(
     let steps = forms::steps(form, &axes, cx.target.lanes.into())?;
     let computed = in_wide(reduce, module.shape(reduce.id));
     let by = by.unwrap_or(attrs.to_apply);
-    Line::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)
+    StepPlan::new(module, cx.model(), reduce, by, axes, &computed)?.all(&steps)
 }
 
 /// The most instructions that are visited to find the arrays from which a reduce is computed.

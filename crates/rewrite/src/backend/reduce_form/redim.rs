@@ -13,7 +13,7 @@ use crate::reshape_motion::broadcast_plan::repeated_through;
 const MOST_OPS: usize = 16;
 
 /// The plan of values in other dims, under construction.
-pub(super) struct Lift<'a> {
+pub(super) struct RedimPlan<'a> {
     module: &'a Module,
     model: CostModel<'a>,
     /// The instruction before which the planned instructions are inserted.
@@ -23,7 +23,7 @@ pub(super) struct Lift<'a> {
     known: SmallVec<[(InstId, Value); 4]>,
 }
 
-impl<'a> Lift<'a> {
+impl<'a> RedimPlan<'a> {
     pub(super) fn new(
         module: &'a Module,
         model: CostModel<'a>,
@@ -70,11 +70,11 @@ impl<'a> Lift<'a> {
                 && op.opcode() != Opcode::Constant
                 && !rounds_narrowly(array.element_type) =>
             {
-                let lift = |&operand: &InstId| {
+                let redim = |&operand: &InstId| {
                     let is_scalar = module.array_shape(operand)?.rank() == 0;
                     if is_scalar { Some(Value::Old(operand)) } else { self.value(operand, patch) }
                 };
-                let operands: Vec<Value> = operands.iter().map(lift).collect::<Option<_>>()?;
+                let operands: Vec<Value> = operands.iter().map(redim).collect::<Option<_>>()?;
                 Some(patch.add_like(id, self.before, op.clone(), shape, operands))
             }
             _ => None,
