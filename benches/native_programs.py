@@ -6,7 +6,7 @@ A row is a norm and the dims of its array, then the least times in milliseconds 
 `tilewright.jit` without kernels, and of one custom call, run in turn, and how many times as fast as
 both the call is. Memory of which a process was just given pages decides over times of arrays beyond
 32 MB: `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` has pages of 2 MB for all.
-`crates/rewrite/src/backend/native_calls/program_price.rs` has these.
+`crates/rewrite/src/backend/native_calls/program_times.rs` has these.
 """
 
 import argparse

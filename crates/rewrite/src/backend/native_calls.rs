@@ -29,7 +29,7 @@
 //! `reduce-form`. The greatest of several zeros is any of them. A maximum is NaN if an element is,
 //! and the index of the maximum is then that of the first NaN.
 
-mod program_price;
+mod program_times;
 mod programs;
 
 use smallvec::SmallVec;
@@ -83,7 +83,7 @@ impl Pass for NativeCalls {
                 .filter(|&id| matches!(module.op(id), Op::Reduce(_)) && module.is_live(id))
                 .collect();
             for id in reduces {
-                let Some(found) = Found::at(module, id, cx.float_mode) else { continue };
+                let Some(found) = KernelReduce::at(module, id, cx.float_mode) else { continue };
                 changes += usize::from(found.attempt(module, cx)?);
             }
         }
@@ -93,22 +93,22 @@ impl Pass for NativeCalls {
 
 /// The modelled times of a reduction or a program, in microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Price {
+struct Times {
     /// The time of the code that the engine compiles.
     compiled: f64,
     /// The time of the call.
     native: f64,
 }
 
-impl Price {
+impl Times {
     /// Returns both times in the words of a note.
-    fn words(self) -> String {
+    fn in_words(self) -> String {
         format!("{:.0} us instead of {:.0} as compiled", self.native, self.compiled)
     }
 }
 
 /// A reduce that a kernel can compute.
-struct Found {
+struct KernelReduce {
     id: InstId,
     reducer: Reducer,
     array: InstId,
@@ -119,7 +119,7 @@ struct Found {
     shape: ArrayShape,
 }
 
-impl Found {
+impl KernelReduce {
     /// Returns the reduce `id`, if a kernel can compute it.
     fn at(module: &Module, id: InstId, float_mode: FloatMode) -> Option<Self> {
         let reduce = MonoidReduce::of(module, id, float_mode)?;
@@ -134,7 +134,7 @@ impl Found {
                 _ => return None,
             },
             Reducer::ArgExtremum(extremum) => {
-                (place_of(module, id, extremum, &axes)?, parts_with_places(module, id)?)
+                (arg_fold(module, id, extremum, &axes)?, parts_with_indices(module, id)?)
             }
         };
         if fold == NativeFold::Sum
@@ -153,9 +153,9 @@ impl Found {
     /// Makes the call if it pays. Returns whether it did.
     fn attempt(&self, module: &mut Module, cx: &mut Context<'_>) -> Result<bool, EditError> {
         let Some(array) = module.array_shape(self.array) else { return Ok(false) };
-        let Some(price) = self.price(array, cx.target) else { return Ok(false) };
+        let Some(times) = self.times(array, cx.target) else { return Ok(false) };
         let (place, shape) = (Place::of(module, self.id), array.without_layout());
-        let text = format!("reduced {shape} by a kernel of this CPU: {}", price.words());
+        let text = format!("reduced {shape} by a kernel of this CPU: {}", times.in_words());
         if !cx.make(NativeCalls.name(), place, text) {
             return Ok(false);
         }
@@ -166,7 +166,7 @@ impl Found {
     /// Returns the times of the call and of the compiled code. `None` unless the call is faster,
     /// even with the cost of storing its results: a call is not fused with the ops that use them.
     #[expect(clippy::cast_precision_loss, reason = "times are estimates")]
-    fn price(&self, array: &ArrayShape, target: &Target) -> Option<Price> {
+    fn times(&self, array: &ArrayShape, target: &Target) -> Option<Times> {
         let found = reduction(&self.reducer, array, &self.call.axes, Source::Stored)?;
         let [worst, compiled] = target.reductions.kernel(&found)?;
         let result_bytes = self.shape.num_bytes()?;
@@ -175,7 +175,7 @@ impl Found {
         let elements = found.elements as f64;
         let (native, compiled) =
             (worst * elements + stored + target.reductions.kernel_call_ns, compiled * elements);
-        (native < compiled).then_some(Price { compiled: compiled / 1e3, native: native / 1e3 })
+        (native < compiled).then_some(Times { compiled: compiled / 1e3, native: native / 1e3 })
     }
 
     fn patch(&self, array: &ArrayShape) -> Patch {
@@ -217,17 +217,17 @@ fn fold_of(monoid: Monoid, init: &Literal) -> Option<NativeFold> {
 
 /// Returns the kernel that computes the second result of a reduce of pairs: the first indices of
 /// extrema along one dim. The first result has the elements at these indices.
-pub fn places_of(module: &Module, id: InstId) -> Option<NativeCall> {
+pub fn arg_kernel(module: &Module, id: InstId) -> Option<NativeCall> {
     let reduce = MonoidReduce::of(module, id, FloatMode::Guarded)?;
     let Reducer::ArgExtremum(extremum) = &reduce.reducer else { return None };
     let axes = dims(reduce.dims(module));
-    let fold = place_of(module, id, extremum, &axes)?;
+    let fold = arg_fold(module, id, extremum, &axes)?;
     Some(NativeCall { fold, axes })
 }
 
 /// Returns the fold of a reduce of pairs, each a value and its index along the one reduced dim,
 /// that finds the first index of the extremum.
-fn place_of(
+fn arg_fold(
     module: &Module,
     id: InstId,
     extremum: &ArgExtremum,
@@ -270,7 +270,7 @@ fn counts_along(module: &Module, id: InstId, axis: i64) -> bool {
 
 /// Returns the `get-tuple-element`s of a reduce of pairs that have the indices, if nothing uses the
 /// values.
-fn parts_with_places(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]>> {
+fn parts_with_indices(module: &Module, id: InstId) -> Option<SmallVec<[InstId; 1]>> {
     let mut parts = SmallVec::new();
     if module.is_root(id) {
         return None;

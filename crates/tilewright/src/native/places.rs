@@ -4,14 +4,14 @@ use tilewright_ir::{
     ArrayLiteral, Data, ElementType, InstId, Literal, NativeCall, NativeFold, Verified,
 };
 use tilewright_native::{Error, Extremum, Number, Pool, View, place};
-use tilewright_rewrite::backend::native_calls::places_of;
+use tilewright_rewrite::backend::native_calls::arg_kernel;
 
 /// Returns the kernel for a reduce of pairs that is computed here.
 pub(super) fn call(module: &Verified, id: InstId) -> Option<NativeCall> {
     let array = module.array_shape(*module.operands(id).first()?)?;
     // The extremum of nothing is the init.
     let has_elements = array.is_static() && !array.dims().contains(&0);
-    places_of(module, id).filter(|_| has_elements)
+    arg_kernel(module, id).filter(|_| has_elements)
 }
 
 /// Finds the places, and the elements there.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 use tilewright_target::programs::ProgramTime;
 
-use super::Price;
+use super::Times;
 use crate::analysis::iteration::IterationRegion;
 
 /// The fewest elements of a reduced array for which a program is looked for, since the search takes
@@ -21,19 +21,19 @@ use crate::analysis::iteration::IterationRegion;
 const LEAST_ELEMENTS: i64 = 1 << 20;
 
 /// Checks, before the search, whether a call of the program that a reduce belongs to may pay.
-pub(super) fn may_pay(module: &Module, reduce: InstId, times: &[ProgramTime]) -> bool {
+pub(super) fn may_pay(module: &Module, reduce: InstId, measured: &[ProgramTime]) -> bool {
     let array = module.operands(reduce).first().and_then(|&array| module.array_shape(array));
     let elements = array.and_then(ArrayShape::num_elements);
-    !times.is_empty() && elements.is_some_and(|elements| elements >= LEAST_ELEMENTS)
+    !measured.is_empty() && elements.is_some_and(|elements| elements >= LEAST_ELEMENTS)
 }
 
-/// Returns the price of a region by the first entry of `times` that fits it. `None` if no entry
+/// Returns the times of a region by the first entry of `measured` that fits it. `None` if no entry
 /// fits or a call is not faster.
-pub(super) fn price(
+pub(super) fn times_of(
     module: &Module,
     region: &IterationRegion,
-    times: &[ProgramTime],
-) -> Option<Price> {
+    measured: &[ProgramTime],
+) -> Option<Times> {
     let Reductions { rows, row, adds_up_columns } = Reductions::of(module, region)?;
     let rank = region.space.len();
     let is_whole = |id: &&InstId| region.along.get(*id).is_some_and(|along| along.len() == rank);
@@ -44,9 +44,9 @@ pub(super) fn price(
     }
     let elements = region.space.iter().map(|&dim| dim as f64).product::<f64>();
     let bytes = elements * 4.0 * (read + written) as f64;
-    let time = times.iter().find(|time| time.fits(rows, row, bytes))?;
+    let time = measured.iter().find(|time| time.fits(rows, row, bytes))?;
     let [compiled, native] = [time.compiled, time.kernel].map(|ns| ns * elements / 1e3);
-    (native < compiled).then_some(Price { compiled, native })
+    (native < compiled).then_some(Times { compiled, native })
 }
 
 /// The reductions of whole arrays in a region without exponentials.

@@ -16,7 +16,7 @@ use tilewright_ir::{
     Shape,
 };
 
-use super::{NativeCalls, is_stored, program_price};
+use super::{NativeCalls, is_stored, program_times};
 use crate::analysis::iteration::{IterationRegion, Order};
 use crate::analysis::reduce::is_plain;
 use crate::driver::numbers::Class;
@@ -45,7 +45,7 @@ pub(super) fn call_programs(
     for seed in seeds {
         if !tried.insert(seed)
             || !module.is_live(seed)
-            || !program_price::may_pay(module, seed, &cx.target.programs)
+            || !program_times::may_pay(module, seed, &cx.target.programs)
         {
             continue;
         }
@@ -106,12 +106,12 @@ fn attempt(
     cx: &mut Context<'_>,
 ) -> Result<bool, EditError> {
     let Some(&seed) = region.outputs.first() else { return Ok(false) };
-    let Some(price) = program_price::price(module, region, &cx.target.programs) else {
+    let Some(times) = program_times::times_of(module, region, &cx.target.programs) else {
         return Ok(false);
     };
     let (place, count) = (Place::of(module, seed), region.members.len());
-    let times = price.words();
-    let text = format!("computed {count} instructions by one call of this CPU's kernels: {times}");
+    let words = times.in_words();
+    let text = format!("computed {count} instructions by one call of this CPU's kernels: {words}");
     if !cx.make(NativeCalls.name(), place, text) {
         return Ok(false);
     }
