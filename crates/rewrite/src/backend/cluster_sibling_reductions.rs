@@ -11,8 +11,8 @@
 //! have to be neighbours. The pass moves each sibling up to the first one, together with the
 //! operands that it waits for. No value changes.
 //!
-//! The *step* of an instruction is the length of the longest chain of reductions of arrays in main
-//! memory that it waits for. Two reductions of the same step do not wait for each other.
+//! The *depth* of an instruction is the length of the longest chain of reductions of arrays in main
+//! memory that it waits for. Two reductions of the same depth do not wait for each other.
 //!
 //! Preconditions: the arrays are in main memory, the target reads them once for all siblings
 //! (`shares_sweeps`), and no moved instruction has a side effect.
@@ -72,14 +72,14 @@ fn siblings(
     order: &[InstId],
     ledger: &Ledger<'_>,
 ) -> FxHashMap<InstId, Vec<InstId>> {
-    let steps = steps(module, order, ledger);
+    let depths = depths(module, order, ledger);
     let reductions: Vec<InstId> =
         order.iter().copied().filter(|&id| module.opcode(id) == Opcode::Reduce).collect();
     let mut joined = UnionFind::<usize>::new(reductions.len());
     let mut first: FxHashMap<(InstId, u32), usize> = FxHashMap::default();
     for (place, &reduction) in reductions.iter().enumerate() {
         for source in sources(module, reduction, ledger) {
-            joined.union(*first.entry((source, steps[reduction])).or_insert(place), place);
+            joined.union(*first.entry((source, depths[reduction])).or_insert(place), place);
         }
     }
     let mut siblings: FxHashMap<usize, (InstId, Vec<InstId>)> = FxHashMap::default();
@@ -90,19 +90,19 @@ fn siblings(
     siblings.into_values().filter(|(_, others)| !others.is_empty()).collect()
 }
 
-/// Returns the step of each instruction: see the module.
-fn steps(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap<InstId, u32> {
-    let mut steps: SecondaryMap<InstId, u32> = SecondaryMap::new();
+/// Returns the depth of each instruction: see the module.
+fn depths(module: &Module, order: &[InstId], ledger: &Ledger<'_>) -> SecondaryMap<InstId, u32> {
+    let mut depths: SecondaryMap<InstId, u32> = SecondaryMap::new();
     for &id in order {
         let of = |&operand: &InstId| {
             let reduces = module.opcode(operand) == Opcode::Reduce
                 && reduced_arrays(module, operand).iter().any(|&a| ledger.is_large(a));
-            steps[operand].saturating_add(u32::from(reduces))
+            depths[operand].saturating_add(u32::from(reduces))
         };
-        let step = module.operands(id).iter().map(of).max().unwrap_or(0);
-        steps.set(id, step);
+        let depth = module.operands(id).iter().map(of).max().unwrap_or(0);
+        depths.set(id, depth);
     }
-    steps
+    depths
 }
 
 /// The most instructions that are visited to find the arrays that one reduction reads.
@@ -127,7 +127,7 @@ fn sources(module: &Module, reduction: InstId, ledger: &Ledger<'_>) -> Vec<InstI
 }
 
 /// The most instructions that are visited in one computation to decide which reductions can move.
-const MOST_GONE_OVER: usize = 1 << 22;
+const MOST_VISITS: usize = 1 << 22;
 
 /// An order of a computation's instructions under construction.
 struct Sequence<'a> {
@@ -136,9 +136,9 @@ struct Sequence<'a> {
     /// The position of each instruction in the old order.
     places: SecondaryMap<InstId, usize>,
     /// Whether each instruction is in the new order.
-    is_out: SecondaryMap<InstId, bool>,
+    is_placed: SecondaryMap<InstId, bool>,
     /// The instructions of the new order so far.
-    out: Vec<InstId>,
+    placed: Vec<InstId>,
     /// The number of instructions that may still be visited to decide which reductions can move.
     work: usize,
 }
@@ -156,21 +156,21 @@ impl<'a> Sequence<'a> {
             module,
             effectful,
             places: SecondaryMap::new(),
-            is_out: SecondaryMap::new(),
-            out: Vec::with_capacity(order.len()),
-            work: MOST_GONE_OVER,
+            is_placed: SecondaryMap::new(),
+            placed: Vec::with_capacity(order.len()),
+            work: MOST_VISITS,
         };
         order.iter().enumerate().for_each(|(place, &id)| sequence.places.set(id, place));
         for &id in order {
             let mut next = vec![id];
             while let Some(id) = next.pop() {
-                if sequence.is_out[id] {
+                if sequence.is_placed[id] {
                     continue;
                 }
                 let before = sequence.missing(id);
                 if before.is_empty() {
-                    sequence.is_out.set(id, true);
-                    sequence.out.push(id);
+                    sequence.is_placed.set(id, true);
+                    sequence.placed.push(id);
                     for &other in siblings.get(&id).into_iter().flatten().rev() {
                         if sequence.is_movable(other) {
                             next.push(other);
@@ -182,7 +182,7 @@ impl<'a> Sequence<'a> {
                 }
             }
         }
-        sequence.out
+        sequence.placed
     }
 
     /// Returns the instructions that `id` waits for, directly or through others, and that are not
@@ -193,7 +193,7 @@ impl<'a> Sequence<'a> {
         let mut next = vec![id];
         while let Some(id) = next.pop() {
             for before in self.waits_for(id) {
-                if !self.is_out[before] && seen.insert(before) {
+                if !self.is_placed[before] && seen.insert(before) {
                     met.push(before);
                     next.push(before);
                 }

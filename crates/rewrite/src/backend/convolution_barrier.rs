@@ -60,11 +60,11 @@ impl Pass for ConvolutionBarrier {
             return Ok(0);
         }
         let mut trial = ModuleTrial::of(module, cx)?;
-        let mut changes = trial.attempt(self, module, cx, |module| bar(module, &found))?;
+        let mut changes = trial.attempt(self, module, cx, |module| add_barriers(module, &found))?;
         // If all barriers together cost more than they save, try them in smaller groups.
         if changes.is_none() && found.len() > 1 {
             for some in classes(module, found, |&id| [id]) {
-                let made = trial.attempt(self, module, cx, |module| bar(module, &some))?;
+                let made = trial.attempt(self, module, cx, |module| add_barriers(module, &some))?;
                 changes = Some(changes.unwrap_or(0) + made.unwrap_or(0));
             }
         }
@@ -94,7 +94,7 @@ fn keeps_form(opcode: Opcode) -> bool {
 
 /// Puts barriers behind these convolutions. Returns the note and the number of
 /// barriers.
-fn bar(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, EditError> {
+fn add_barriers(module: &mut Module, found: &[InstId]) -> Result<Option<Edited<usize>>, EditError> {
     let Some(&first) = found.first() else { return Ok(None) };
     let place = Place::of(module, first);
     let what = match found {
