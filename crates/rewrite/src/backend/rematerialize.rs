@@ -26,7 +26,7 @@
 //! after any edit.
 //!
 //! The target's table ([`tilewright_target::reductions`]) has the measured times of sums of shared
-//! values and of sums of copies, by the ops that compute the value (`rematerialize/parts.rs`). A
+//! values and of sums of copies, by the ops that compute the value (`rematerialize/sources.rs`). A
 //! value is copied if each of its sums was faster with a copy, and the model agrees for the module
 //! as a whole.
 //!
@@ -43,7 +43,7 @@
 //! A cost-gated pass for targets without `fuses_shared`. It runs last, because equal sums must be
 //! merged before.
 
-mod parts;
+mod sources;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -132,7 +132,7 @@ fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
                 shared.entry(one.value).or_default().push(one);
             }
         }
-        let copies = shared.into_values().filter_map(|by| Copies::of(module, by, target, &fused));
+        let copies = shared.into_values().filter_map(|of| Copies::of(module, of, target, &fused));
         found.extend(copies.filter(|copies| copies.pay(module, &target.reductions)));
     }
     found
@@ -142,15 +142,15 @@ fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
 struct Copies {
     value: InstId,
     /// The value and the operands that are copied with it, operands first.
-    cone: Vec<Part>,
+    copied: Vec<CopiedInst>,
     /// The reductions that get a copy, and the users of the value within them.
-    by: Vec<Shared>,
+    reductions: Vec<Shared>,
     /// Whether several reductions share the value.
     several: bool,
 }
 
 /// An instruction to copy.
-struct Part {
+struct CopiedInst {
     id: InstId,
     /// The operands that the copy reads through barriers, so that CSE merges neither the copy nor
     /// the conversions of its operands to f32 with others.
@@ -158,38 +158,39 @@ struct Part {
 }
 
 impl Copies {
-    /// Returns the copies of one value for the reductions `by`; `None` if they cannot have copies.
+    /// Returns the copies of one value for these reductions; `None` if they cannot have copies.
     fn of(
         module: &Module,
-        mut by: Vec<Shared>,
+        mut reductions: Vec<Shared>,
         target: &Target,
         fused: &dyn Fn(InstId) -> bool,
     ) -> Option<Self> {
-        let value = by.first()?.value;
-        let cone = cone(module, value, target, fused)?;
-        let copied = cone.iter().map(|part| part.id);
-        let several = by.len() > 1;
+        let value = reductions.first()?.value;
+        let copied = copied_insts(module, value, target, fused)?;
+        let ids = copied.iter().map(|one| one.id);
+        let several = reductions.len() > 1;
         // If only these reductions read the value, the last one keeps the original.
-        let readers: FxHashSet<InstId> = by.iter().flat_map(|one| one.readers.clone()).collect();
-        let own: FxHashSet<InstId> = readers.iter().copied().chain(copied).collect();
+        let readers: FxHashSet<InstId> =
+            reductions.iter().flat_map(|one| one.readers.clone()).collect();
+        let own: FxHashSet<InstId> = readers.iter().copied().chain(ids).collect();
         if module.uses(value).all(|one| readers.contains(&one.user))
-            && !cone.iter().any(|part| shares_conversion(module, part.id, &own, fused))
+            && !copied.iter().any(|one| shares_conversion(module, one.id, &own, fused))
         {
-            by.pop();
+            reductions.pop();
         }
-        (!by.is_empty()).then_some(Self { value, cone, by, several })
+        (!reductions.is_empty()).then_some(Self { value, copied, reductions, several })
     }
 
     /// Returns the copied instructions and the users of the value within the reductions.
     fn members(&self) -> impl Iterator<Item = InstId> + '_ {
-        let parts = self.cone.iter().map(|part| part.id);
-        parts.chain(self.by.iter().flat_map(|shared| shared.readers.iter().copied()))
+        let insts = self.copied.iter().map(|one| one.id);
+        insts.chain(self.reductions.iter().flat_map(|shared| shared.readers.iter().copied()))
     }
 
     /// Returns the note.
     fn note(&self, module: &Module) -> RewriteNote {
-        let name = |by: &Shared| format!("`{}`", module.name_of(by.reduction));
-        let reductions: Vec<String> = self.by.iter().map(name).collect();
+        let name = |shared: &Shared| format!("`{}`", module.name_of(shared.reduction));
+        let reductions: Vec<String> = self.reductions.iter().map(name).collect();
         let name = module.name_of(self.value);
         let what = format!("`{name}` anew for {}", reductions.join(", "));
         RewriteNote { place: Place::of(module, self.value), what }
@@ -202,7 +203,7 @@ impl Copies {
 
     /// Adds the copies, and makes the reductions read them.
     fn make(&self, module: &mut Module) -> Result<(), EditError> {
-        for shared in &self.by {
+        for shared in &self.reductions {
             let Some(copy) = self.copy(module)? else { continue };
             for &reader in &shared.readers {
                 for place in 0..module.operands(reader).len() {
@@ -219,17 +220,17 @@ impl Copies {
     fn copy(&self, module: &mut Module) -> Result<Option<InstId>, EditError> {
         let mut copies: FxHashMap<InstId, InstId> = FxHashMap::default();
         let mut barred: FxHashMap<InstId, InstId> = FxHashMap::default();
-        for part in &self.cone {
-            for &operand in &part.barred {
+        for one in &self.copied {
+            for &operand in &one.barred {
                 if let Entry::Vacant(entry) = barred.entry(operand) {
                     entry.insert(pass_barrier(module, operand)?);
                 }
             }
-            let copy = module.copy_instruction(part.id, Position::Before(part.id), |operand| {
-                let is_barred = part.barred.contains(&operand);
+            let copy = module.copy_instruction(one.id, Position::Before(one.id), |operand| {
+                let is_barred = one.barred.contains(&operand);
                 if is_barred { &barred } else { &copies }.get(&operand).copied()
             })?;
-            copies.insert(part.id, copy);
+            copies.insert(one.id, copy);
         }
         Ok(copies.get(&self.value).copied())
     }
@@ -245,12 +246,12 @@ fn pass_barrier(module: &mut Module, value: InstId) -> Result<InstId, EditError>
 
 /// Returns a value and the fused operands that are copied with it, operands first. `None` if a
 /// precondition of the pass does not hold for one of them.
-fn cone(
+fn copied_insts(
     module: &Module,
     value: InstId,
     target: &Target,
     fused: &dyn Fn(InstId) -> bool,
-) -> Option<Vec<Part>> {
+) -> Option<Vec<CopiedInst>> {
     let elements = |id| module.array_shape(id).and_then(ArrayShape::num_elements);
     let most = elements(value)? / i64::from(target.small_part.max(1));
     let most_copied = usize::try_from(target.most_rematerialized).unwrap_or(usize::MAX);
@@ -258,7 +259,7 @@ fn cone(
         let is_copied = !matches!(module.opcode(id), Opcode::Constant | Opcode::Iota);
         is_copied && fused(id) && elements(id).is_some_and(|n| n > most)
     };
-    let mut parts: Vec<Part> = Vec::new();
+    let mut insts: Vec<CopiedInst> = Vec::new();
     let mut met: FxHashSet<InstId> = FxHashSet::default();
     let mut next = vec![(value, false)];
     while let Some((id, operands_are_there)) = next.pop() {
@@ -269,7 +270,7 @@ fn cone(
             if copied.count() == 0 {
                 barred.push(smallest_operand(module, id)?);
             }
-            parts.push(Part { id, barred });
+            insts.push(CopiedInst { id, barred });
         } else if met.insert(id) {
             let mut values = [id].into_iter().chain(module.operands(id).iter().copied());
             let are_plain = values.all(|id| module.array_shape(id).is_some_and(is_plain));
@@ -289,7 +290,7 @@ fn cone(
             next.extend(copied.map(|operand| (operand, false)));
         }
     }
-    Some(parts)
+    Some(insts)
 }
 
 /// Checks whether a value is a slice or a reversed array, or an alias of one. The compiler may

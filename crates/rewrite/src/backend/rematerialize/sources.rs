@@ -19,7 +19,7 @@ const MOST_VISITED: usize = 64;
 impl Copies {
     /// Checks whether each sum was measured to be faster with its own copy of the value.
     pub(super) fn pay(&self, module: &Module, table: &Reductions) -> bool {
-        self.by.iter().all(|one| self.is_faster(module, one, table).unwrap_or(false))
+        self.reductions.iter().all(|one| self.is_faster(module, one, table).unwrap_or(false))
     }
 
     fn is_faster(&self, module: &Module, one: &Shared, table: &Reductions) -> Option<bool> {
@@ -32,7 +32,8 @@ impl Copies {
         }
         let &first = reduced_arrays(module, one.reduction).first()?;
         let array = module.array_shape(first)?;
-        let found = reduction(&reducer, array, &attrs.dimensions, self.kind(module, one)?)?;
+        let found =
+            reduction(&reducer, array, &attrs.dimensions, self.element_source(module, one)?)?;
         let innermost = array.dims().iter().rev().copied().find(|&size| size != 1)?;
         let found = Reduction { innermost, several: self.several, ..found };
         Some(table.best(&found, |form| form == Form::Copied).is_some())
@@ -40,13 +41,13 @@ impl Copies {
 
     /// Returns the source of a sum's elements: the dearest one among the instructions that are
     /// computed for the sum. `None` if the table has no source for one of these instructions.
-    fn kind(&self, module: &Module, one: &Shared) -> Option<Source> {
-        let copied = self.cone.iter().map(|part| part.id);
-        let computed = copied.chain(between(module, self.value, one)?);
+    fn element_source(&self, module: &Module, one: &Shared) -> Option<Source> {
+        let ids = self.copied.iter().map(|one| one.id);
+        let computed = ids.chain(between(module, self.value, one)?);
         let mut dearest =
             if self.reads_several(module) { Source::SharedArrays } else { Source::Shared };
         for id in computed {
-            dearest = dearest.max(part_of(module, id)?);
+            dearest = dearest.max(inst_source(module, id)?);
         }
         Some(dearest)
     }
@@ -54,9 +55,9 @@ impl Copies {
     /// Checks whether the copied elementwise ops read several values that are not copied. The
     /// operands of copied broadcasts do not count.
     fn reads_several(&self, module: &Module) -> bool {
-        let is_copied = |id: InstId| self.cone.iter().any(|part| part.id == id);
+        let is_copied = |id: InstId| self.copied.iter().any(|one| one.id == id);
         let elementwise =
-            self.cone.iter().map(|part| part.id).filter(|&id| module.opcode(id).is_elementwise());
+            self.copied.iter().map(|one| one.id).filter(|&id| module.opcode(id).is_elementwise());
         let operands = elementwise.flat_map(|id| module.operands(id).iter().copied());
         let read: FxHashSet<InstId> = operands.filter(|&id| !is_copied(id)).collect();
         read.len() > 1
@@ -85,15 +86,15 @@ fn between(module: &Module, value: InstId, shared: &Shared) -> Option<FxHashSet<
 
 /// Returns the source of a value that an instruction takes part in computing. `None` if the table
 /// has no such source.
-fn part_of(module: &Module, id: InstId) -> Option<Source> {
+fn inst_source(module: &Module, id: InstId) -> Option<Source> {
     let array = module.array_shape(id)?;
     let opcode = module.opcode(id);
     if matches!(opcode, Opcode::Reshape | Opcode::Bitcast | Opcode::OptimizationBarrier) {
         return Some(Source::Shared);
     }
     let mut dearest = match module.op(id) {
-        Op::Broadcast(spread) => spread_part(array, &spread.dimensions),
-        _ => elementwise_part(opcode)?,
+        Op::Broadcast(spread) => spread_source(array, &spread.dimensions),
+        _ => elementwise_source(opcode)?,
     };
     for &value in module.operands(id).iter().chain([&id]) {
         dearest = dearest.max(match (module.array_shape(value)?.element_type, opcode) {
@@ -107,7 +108,7 @@ fn part_of(module: &Module, id: InstId) -> Option<Source> {
 }
 
 /// Returns the source of a value with a broadcast along `dims` of an array.
-fn spread_part(array: &ArrayShape, dims: &[i64]) -> Source {
+fn spread_source(array: &ArrayShape, dims: &[i64]) -> Source {
     if dims.is_empty() {
         Source::SharedScalar
     } else if takes_minor(array, dims) {
@@ -118,7 +119,7 @@ fn spread_part(array: &ArrayShape, dims: &[i64]) -> Source {
 }
 
 /// Returns the source of a value with an elementwise op. `None` if the table has no such source.
-fn elementwise_part(opcode: Opcode) -> Option<Source> {
+fn elementwise_source(opcode: Opcode) -> Option<Source> {
     match opcode {
         Opcode::Abs
         | Opcode::Add
