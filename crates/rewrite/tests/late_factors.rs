@@ -133,7 +133,7 @@ fn options(float_mode: FloatMode) -> Options {
 
 /// Data of which some make the terms of a sum cancel each other.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum DataKind {
     Normal,
     /// All terms have the same arrays.
     Along,
@@ -151,19 +151,19 @@ enum Kind {
     SmallFactors,
 }
 
-const KINDS: [Kind; 9] = [
-    Kind::Normal,
-    Kind::Along,
-    Kind::NearlyAlong,
-    Kind::FarFromZero,
-    Kind::Outlier,
-    Kind::MostlyZero,
-    Kind::Tiny,
-    Kind::Huge,
-    Kind::SmallFactors,
+const DATA_KINDS: [DataKind; 9] = [
+    DataKind::Normal,
+    DataKind::Along,
+    DataKind::NearlyAlong,
+    DataKind::FarFromZero,
+    DataKind::Outlier,
+    DataKind::MostlyZero,
+    DataKind::Tiny,
+    DataKind::Huge,
+    DataKind::SmallFactors,
 ];
 
-fn attacking(module: &Verified, seed: u64, kind: Kind) -> Vec<Literal> {
+fn attacking(module: &Verified, seed: u64, kind: DataKind) -> Vec<Literal> {
     let mut inputs = inputs_for(module, seed, InputKind::Normal).expect("inputs");
     let mut first: Vec<Vec<f32>> = Vec::new();
     for (number, input) in inputs.iter_mut().enumerate() {
@@ -174,15 +174,15 @@ fn attacking(module: &Verified, seed: u64, kind: Kind) -> Vec<Literal> {
         for (place, value) in values.iter_mut().enumerate() {
             let like = like.as_ref().map_or(*value, |like| like[place]);
             *value = match kind {
-                Kind::Normal => *value,
-                Kind::Along => like,
-                Kind::NearlyAlong => like + 1e-3 * *value,
-                Kind::FarFromZero if !is_factor => *value * 1e-2 + 1e3,
-                Kind::Outlier if place % 601 == 5 => 1e6,
-                Kind::MostlyZero if !is_factor && place % 61 != 0 => 0.0,
-                Kind::Tiny if !is_factor && number % 3 == 0 => *value * 1e-25,
-                Kind::Huge if !is_factor && number % 3 == 0 => *value * 1e25,
-                Kind::SmallFactors if is_factor => *value * 1e-12,
+                DataKind::Normal => *value,
+                DataKind::Along => like,
+                DataKind::NearlyAlong => like + 1e-3 * *value,
+                DataKind::FarFromZero if !is_factor => *value * 1e-2 + 1e3,
+                DataKind::Outlier if place % 601 == 5 => 1e6,
+                DataKind::MostlyZero if !is_factor && place % 61 != 0 => 0.0,
+                DataKind::Tiny if !is_factor && number % 3 == 0 => *value * 1e-25,
+                DataKind::Huge if !is_factor && number % 3 == 0 => *value * 1e25,
+                DataKind::SmallFactors if is_factor => *value * 1e-12,
                 _ => *value,
             };
         }
@@ -222,7 +222,7 @@ fn guarded_terms_keep_their_bounds() {
         assert_eq!(changes(&twice, "late-factors"), 0, "{program:?}");
         let [exact, sizes] =
             [Judge::Exact, Judge::Sizes].map(|judge| module(&program.text("f64", judge)));
-        for kind in KINDS {
+        for kind in DATA_KINDS {
             let inputs = attacking(&before, seed, kind);
             let wide: Vec<Literal> = inputs.iter().map(widened).collect();
             let [exact, sizes] = [&exact, &sizes].map(|module| sums(module, &wide));

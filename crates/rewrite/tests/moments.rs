@@ -359,7 +359,7 @@ fn large_programs() -> impl Strategy<Value = Program> {
 
 /// Data on which a sum about a sample's mean may be much larger than one about the mean, and others.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum DataKind {
     Normal,
     FarFromZero,
     Constant,
@@ -370,15 +370,15 @@ enum Kind {
     Huge,
 }
 
-const KINDS: [Kind; 8] = [
-    Kind::Normal,
-    Kind::FarFromZero,
-    Kind::Constant,
-    Kind::OutlierInSample,
-    Kind::Halves,
-    Kind::MostlyZero,
-    Kind::Tiny,
-    Kind::Huge,
+const DATA_KINDS: [DataKind; 8] = [
+    DataKind::Normal,
+    DataKind::FarFromZero,
+    DataKind::Constant,
+    DataKind::OutlierInSample,
+    DataKind::Halves,
+    DataKind::MostlyZero,
+    DataKind::Tiny,
+    DataKind::Huge,
 ];
 
 /// Weights that are all one, that are 0 but for the value nearest to the mean, or whose sum nearly
@@ -403,33 +403,33 @@ fn weighted(weights: &mut [f32], x: &[f32], kind: u32) {
     }
 }
 
-fn changed(values: &mut [f32], kind: Kind) {
+fn changed(values: &mut [f32], kind: DataKind) {
     let count = values.len();
     for (place, value) in values.iter_mut().enumerate() {
         *value = match kind {
-            Kind::Normal | Kind::OutlierInSample => *value,
-            Kind::FarFromZero => *value * 1e-2 + 1e3,
-            Kind::Constant => 7.7,
-            Kind::Halves => *value + if place < count / 2 { 1e3 } else { 0.0 },
-            Kind::MostlyZero => {
+            DataKind::Normal | DataKind::OutlierInSample => *value,
+            DataKind::FarFromZero => *value * 1e-2 + 1e3,
+            DataKind::Constant => 7.7,
+            DataKind::Halves => *value + if place < count / 2 { 1e3 } else { 0.0 },
+            DataKind::MostlyZero => {
                 if place % 61 == 0 {
                     *value
                 } else {
                     0.0
                 }
             }
-            Kind::Tiny => *value * 1e-25,
-            Kind::Huge => *value * 1e25,
+            DataKind::Tiny => *value * 1e-25,
+            DataKind::Huge => *value * 1e25,
         };
     }
-    if let Kind::OutlierInSample = kind {
+    if let DataKind::OutlierInSample = kind {
         // Some of these are in the sample.
         (0..count).step_by(97).for_each(|place| values[place] = 1e6);
     }
 }
 
 /// The inputs of a kind, with weights of one of four kinds, for a seed.
-fn attacking(module: &Verified, seed: u64, kind: Kind, weights: u32) -> Vec<Literal> {
+fn attacking(module: &Verified, seed: u64, kind: DataKind, weights: u32) -> Vec<Literal> {
     let mut inputs = inputs_for(module, seed, InputKind::Normal).expect("inputs");
     let mut x = Vec::new();
     for (number, input) in inputs.iter_mut().enumerate() {
@@ -471,7 +471,9 @@ fn guarded_moments_keep_their_bounds() {
         assert_eq!(changes(&twice, "shifted-moments"), 0, "{program:?}");
         let [exact, sizes] =
             [Judge::Exact, Judge::Sizes].map(|judge| module(&program.text_of("f64", judge)));
-        for (kind, weights) in KINDS.into_iter().flat_map(|kind| (0..4).map(move |w| (kind, w))) {
+        for (kind, weights) in
+            DATA_KINDS.into_iter().flat_map(|kind| (0..4).map(move |w| (kind, w)))
+        {
             let inputs = attacking(&before, seed, kind, weights);
             let wide: Vec<Literal> = inputs.iter().map(widened).collect();
             let [exact, sizes] = [&exact, &sizes].map(|module| results(module, &wide));
