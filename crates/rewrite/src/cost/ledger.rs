@@ -580,7 +580,7 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
         let is_new = !matches!(module.opcode(result), Opcode::Parameter | Opcode::Constant);
         match facts[result].is_inlined() {
             true => Some((root, result)),
-            false if is_new && !is_read && facts.role(result).is_made(false) => {
+            false if is_new && !is_read && facts.role(result).takes_memory(false) => {
                 Some((result, result))
             }
             false => None,

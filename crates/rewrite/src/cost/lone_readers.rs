@@ -214,7 +214,7 @@ impl LoneReaders {
         let (old, role) = (&self.nodes[id], facts.role(id));
         let is_stored = || module.is_root(id) || facts.is_stored(module, id);
         let reads = module.operands(id).iter().any(|&of| self.nodes[of].is_from_large)
-            && if role.is_inlined() { is_stored() } else { role.reads };
+            && if role.is_inlined() { is_stored() } else { role.reads_operands };
         let mut readers: SmallVec<[InstId; 2]> = SmallVec::new();
         if old.leads_to_large {
             let users = module.uses(id).map(|one| one.user);

@@ -1,7 +1,7 @@
 //! Computes when values are ready: the earliest sweep over main memory in which each can be read.
 //! `sweeps.rs` asks for every instruction of a computation.
 
-use super::roles::{Role, Timing};
+use super::roles::{ReadyRule, Role};
 
 /// The earliest time at which a value can be read. The order of these values is the order of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,13 +34,13 @@ impl Ready {
 /// operands is ready. `of_large` says whether an operand is a large array, or inlined and computed
 /// from one. `serves_rows` says whether a kernel that goes from row to row needs the result.
 pub(super) fn readiness(role: Role, waits: Ready, of_large: bool, serves_rows: bool) -> Ready {
-    match role.timing {
-        Timing::AsOperands => waits,
-        Timing::Reshape if !of_large => waits,
-        Timing::RowReduce if of_large && serves_rows => waits.for_its_row(),
-        Timing::WholeOperands => waits.whole(),
-        Timing::Reshape if role.is_alias() => waits.whole(),
-        Timing::Reduce | Timing::RowReduce | Timing::Reshape | Timing::AfterLarge => {
+    match role.ready_rule {
+        ReadyRule::AsOperands => waits,
+        ReadyRule::Reshape if !of_large => waits,
+        ReadyRule::RowReduce if of_large && serves_rows => waits.for_its_row(),
+        ReadyRule::WholeOperands => waits.whole(),
+        ReadyRule::Reshape if role.is_alias() => waits.whole(),
+        ReadyRule::Reduce | ReadyRule::RowReduce | ReadyRule::Reshape | ReadyRule::AfterLarge => {
             if of_large {
                 waits.next()
             } else {

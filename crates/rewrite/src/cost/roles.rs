@@ -16,14 +16,14 @@ use crate::guards::{calls_guard, is_guard};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) residency: Residency,
-    pub(super) timing: Timing,
+    pub(super) ready_rule: ReadyRule,
     /// Whether the result is an array too large for vector memory.
     pub(super) is_large: bool,
     /// Whether the instruction has its inlined operands stored first, to read them from memory.
     pub(super) stores_operands: bool,
     /// Whether the instruction reads its operands, if it is not inlined. Tuples, slices, guards and
     /// other ops that only hand values on do not.
-    pub(super) reads: bool,
+    pub(super) reads_operands: bool,
     /// Whether the instruction is a matrix product or a convolution.
     pub(super) is_contraction: bool,
     /// Whether the result has space in its batch: see [`Facts::moves_space`]. Each sum of such a
@@ -33,7 +33,7 @@ pub(super) struct Role {
 
 /// When the result of an instruction is ready, given when its operands are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Timing {
+pub(super) enum ReadyRule {
     /// The result is ready at the same time as the operands.
     AsOperands,
     /// The result is ready when all rows of the operands are ready.
@@ -66,11 +66,11 @@ impl Role {
 
     /// Checks whether the result takes memory of its own; an inlined one does only if it is stored
     /// for a user or the caller (`is_stored`).
-    pub(super) fn is_made(self, is_stored: bool) -> bool {
+    pub(super) fn takes_memory(self, is_stored: bool) -> bool {
         match self.residency {
             Residency::Inlined => is_stored,
             Residency::Alias => false,
-            Residency::Stored => self.reads,
+            Residency::Stored => self.reads_operands,
         }
     }
 }
@@ -81,10 +81,10 @@ impl CostModel<'_> {
         let opcode = module.opcode(id);
         Role {
             residency: facts.residency,
-            timing: self.timing(module, id, facts),
+            ready_rule: self.ready_rule(module, id, facts),
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
-            reads: !opcode.hands_on_its_operands()
+            reads_operands: !opcode.hands_on_its_operands()
                 && !is_crossing(module, id)
                 && opcode != Opcode::Slice
                 && !is_guard(module, id)
@@ -102,27 +102,27 @@ impl CostModel<'_> {
         residency != Residency::Inlined && !computes_them
     }
 
-    fn timing(&self, module: &Module, id: InstId, facts: &Facts) -> Timing {
+    fn ready_rule(&self, module: &Module, id: InstId, facts: &Facts) -> ReadyRule {
         match module.op(id) {
             Op::Reduce(attrs)
                 if self.target.fuses_rows && self.holds_rows(module, id, &attrs.dimensions) =>
             {
-                Timing::RowReduce
+                ReadyRule::RowReduce
             }
-            Op::Reduce(_) => Timing::Reduce,
-            Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => Timing::AsOperands,
-            Op::CustomCall(attrs) if attrs.crossing().is_some() => Timing::AsOperands,
-            _ if is_guard(module, id) || calls_guard(module, id) => Timing::WholeOperands,
-            _ if same_but_ones(module, id) => Timing::AsOperands,
+            Op::Reduce(_) => ReadyRule::Reduce,
+            Op::GetTupleElement(_) | Op::Tuple | Op::OptimizationBarrier => ReadyRule::AsOperands,
+            Op::CustomCall(attrs) if attrs.crossing().is_some() => ReadyRule::AsOperands,
+            _ if is_guard(module, id) || calls_guard(module, id) => ReadyRule::WholeOperands,
+            _ if same_but_ones(module, id) => ReadyRule::AsOperands,
             // The result has other rows than its operand, so a kernel that goes from row to row
             // must wait for all rows of the operand.
-            Op::Reshape(_) if facts.is_inlined() && facts.is_large => Timing::WholeOperands,
-            Op::Broadcast(_) if !facts.is_large && repeats(module, id) => Timing::WholeOperands,
-            _ if facts.is_inlined() => Timing::AsOperands,
-            Op::Slice(_) => Timing::WholeOperands,
-            Op::Reshape(_) => Timing::Reshape,
-            _ if facts.residency == Residency::Alias => Timing::WholeOperands,
-            _ => Timing::AfterLarge,
+            Op::Reshape(_) if facts.is_inlined() && facts.is_large => ReadyRule::WholeOperands,
+            Op::Broadcast(_) if !facts.is_large && repeats(module, id) => ReadyRule::WholeOperands,
+            _ if facts.is_inlined() => ReadyRule::AsOperands,
+            Op::Slice(_) => ReadyRule::WholeOperands,
+            Op::Reshape(_) => ReadyRule::Reshape,
+            _ if facts.residency == Residency::Alias => ReadyRule::WholeOperands,
+            _ => ReadyRule::AfterLarge,
         }
     }
 

@@ -18,7 +18,7 @@ use super::contraction::output_feature;
 use super::readers::{Reader, Readers};
 use super::ready::{Ready, readiness};
 use super::residency::AllFacts;
-use super::roles::{Role, Timing};
+use super::roles::{ReadyRule, Role};
 use crate::analysis::reduce::reduced_arrays;
 
 /// A sum that may be computed in any sweep from `first` to `last`.
@@ -184,16 +184,16 @@ impl Search<'_> {
     /// which marked values are computed by inlined ops, sums of rows and reshapes of small arrays.
     fn find_rows(&mut self, model: &CostModel<'_>) {
         let Scratch { nodes, order, .. } = &mut *self.scratch;
-        let are_rows = |id: &InstId| self.facts.role(*id).timing == Timing::RowReduce;
+        let are_rows = |id: &InstId| self.facts.role(*id).ready_rule == ReadyRule::RowReduce;
         if !order.iter().any(are_rows) {
             return;
         }
         for &id in order.iter().rev() {
             let (role, node) = (self.facts.role(id), nodes.get_mut(id));
             node.serves_rows |= node.is_large && node.is_stored && role.is_inlined();
-            let hands_up = match role.timing {
-                Timing::AsOperands | Timing::RowReduce => node.serves_rows,
-                Timing::Reshape => node.serves_rows && !node.is_large,
+            let hands_up = match role.ready_rule {
+                ReadyRule::AsOperands | ReadyRule::RowReduce => node.serves_rows,
+                ReadyRule::Reshape => node.serves_rows && !node.is_large,
                 _ => role.is_contraction && model.target.fuses_contractions,
             };
             if hands_up {
@@ -232,7 +232,8 @@ impl Search<'_> {
             node.is_from_large = node.is_large || is_inlined && !is_part && of_large;
             let leads = (is_inlined || role.is_alias()) && !is_part;
             node.leads_to_large = node.is_large || leads && to_large;
-            let reads = if is_inlined { node.is_stored } else { role.reads && beside.is_none() };
+            let reads =
+                if is_inlined { node.is_stored } else { role.reads_operands && beside.is_none() };
             if of_large && reads && !is_part {
                 let sweep = if is_inlined { node.ready.sweep } else { waits.sweep };
                 node.sweep = Some(sweep);
