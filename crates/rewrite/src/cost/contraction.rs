@@ -84,7 +84,7 @@ pub(super) fn beside_contractions(
     computation: CompId,
     facts: &AllFacts,
 ) -> Vec<InstId> {
-    let mut nodes: SecondaryMap<InstId, Node> =
+    let mut nodes: SecondaryMap<InstId, KernelNode> =
         filled(module, module.computation(computation).len());
     for id in module.instructions(computation).rev() {
         let (role, node) = (facts.role(id), nodes.get_mut(id));
@@ -119,7 +119,7 @@ pub(super) fn beside_contractions(
 
 /// The facts about an instruction in [`beside_contractions`].
 #[derive(Clone, Copy, Default)]
-struct Node {
+struct KernelNode {
     /// Whether any instruction reads the value.
     is_used: bool,
     /// Whether a user is no contraction, and no [input](Self::is_input) of one.

@@ -18,30 +18,30 @@ pub(super) struct Devices {
     mesh: Option<DeviceMesh>,
     /// The manual computations, whose arrays are the parts that devices hold, each with the number
     /// of devices that hold such parts.
-    bodies: FxHashMap<CompId, u64>,
+    manual: FxHashMap<CompId, u64>,
     /// The manual computations and all computations that they call, each with that number of
     /// devices.
-    within: FxHashMap<CompId, u64>,
+    manual_with_callees: FxHashMap<CompId, u64>,
 }
 
 impl Devices {
     /// Finds the devices of a module.
     pub(super) fn of(module: &Module) -> Self {
         let mesh = DeviceMesh::of(module);
-        let bodies = mesh.as_ref().map(|mesh| manual_bodies(module, mesh)).unwrap_or_default();
-        let within = with_callees(module, bodies.clone());
-        Self { mesh, bodies, within }
+        let manual = mesh.as_ref().map(|mesh| manual_bodies(module, mesh)).unwrap_or_default();
+        let manual_with_callees = with_callees(module, manual.clone());
+        Self { mesh, manual, manual_with_callees }
     }
 
     /// Finds the manual computations again after computations were added to a module. Returns the
     /// state before, or `None` if the module is not divided.
-    pub(super) fn follow(&mut self, module: &Module) -> Option<Self> {
+    pub(super) fn refresh(&mut self, module: &Module) -> Option<Self> {
         self.mesh.is_some().then(|| std::mem::replace(self, Self::of(module)))
     }
 
     /// Checks whether a computation is manual: whether its arrays are the parts that devices hold.
-    pub(super) fn is_body(&self, computation: CompId) -> bool {
-        self.bodies.contains_key(&computation)
+    pub(super) fn is_manual(&self, computation: CompId) -> bool {
+        self.manual.contains_key(&computation)
     }
 
     /// Returns the number of devices, 1 if the module is not divided.
@@ -52,13 +52,13 @@ impl Devices {
     /// Returns how often the cost of a computation counts where the computation is called: once for
     /// each device that holds its own parts of the arrays there.
     pub(super) fn repeats(&self, computation: CompId) -> u64 {
-        self.bodies.get(&computation).copied().unwrap_or(1)
+        self.manual.get(&computation).copied().unwrap_or(1)
     }
 
     /// Returns the factor of a guard's cost in its computation: `devices / repeats`. The repeats of
     /// the computation multiply the cost again, so the guard counts once for each device.
-    pub(super) fn of_guard(&self, computation: CompId) -> f64 {
-        let repeats = self.within.get(&computation).copied().unwrap_or(1);
+    pub(super) fn guard_factor(&self, computation: CompId) -> f64 {
+        let repeats = self.manual_with_callees.get(&computation).copied().unwrap_or(1);
         as_f64(self.count()) / as_f64(repeats)
     }
 

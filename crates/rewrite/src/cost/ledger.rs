@@ -2,7 +2,7 @@
 //!
 //! The cost of an instruction depends on the instruction and its operands; the ledger computes it
 //! again for edited instructions. Other costs depend on more: arrays that are read again
-//! (`lone_readers.rs`, `sweeps.rs`) and values that reductions share (`shared_stores.rs`). The
+//! (`unshared_readers.rs`, `sweeps.rs`) and values that reductions share (`shared_stores.rs`). The
 //! ledger updates these from the edited instructions, too. On targets with `shares_sweeps` it
 //! instead visits each edited computation once.
 
@@ -16,15 +16,16 @@ use crate::analysis::sharding::Traffic;
 
 use super::contraction::beside_contractions;
 use super::devices::Devices;
-use super::lone_readers::{self, LoneReaders};
+use super::extra_costs::ExtraCosts;
 use super::memory::{computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
-use super::shared_stores::{self, SharedStores};
+use super::shared_stores::{SharedStores, StoresView};
 use super::sweep_count::SweepCount;
 use super::sweeps::{MemorySweeps, Scratch};
 use super::total::Total;
+use super::unshared_readers::{ReadersView, UnsharedReaders};
 use super::{Cost, CostModel, Weighed, as_f64};
 use crate::guards::is_guard;
 
@@ -35,11 +36,11 @@ pub struct Ledger<'a> {
     entry: Option<CompId>,
     facts: AllFacts,
     /// The contribution of each instruction to the sum of its computation.
-    items: SecondaryMap<InstId, Item>,
+    contributions: SecondaryMap<InstId, Contribution>,
     sums: FxHashMap<CompId, Sum>,
     totals: FxHashMap<CompId, Cost>,
     /// The extra costs of the entry's instructions at its last count.
-    charges: Charges,
+    extra: ExtraCosts,
     /// The cycles in which the entry's kernels wait for main memory and for other devices.
     latency: f64,
     /// The devices that the module is divided over.
@@ -47,70 +48,52 @@ pub struct Ledger<'a> {
     /// The bodies of fusions, on a target without `fuses_shared`.
     fusions: FxHashSet<CompId>,
     /// The values that the last update replaced, unless it was kept or rolled back.
-    before: Option<Before>,
+    undo: Option<Undo>,
     /// The instructions that the last update visited.
-    met: Vec<InstId>,
+    visited: Vec<InstId>,
     scratch: Scratch,
     /// The readers of large arrays, on a target without `shares_sweeps`.
-    lone: Option<LoneReaders>,
+    readers: Option<UnsharedReaders>,
     /// The values that reductions share, on a target without `fuses_shared`.
     stores: Option<SharedStores>,
 }
 
 /// The contribution of an instruction to the sum of its computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Item {
+struct Contribution {
     computation: Option<CompId>,
     /// The cost of the instruction and of the computations that it calls.
     cost: Cost,
     /// Whether the result is an array too large for vector memory.
     is_large: bool,
     /// Whether the instruction is a contraction of small arrays, which is a kernel of its own.
-    is_alone: bool,
+    is_small_contraction: bool,
     is_contraction: bool,
     /// Whether the instruction takes cycles itself.
-    works: bool,
+    takes_cycles: bool,
 }
 
-/// The sums over the items of a computation's instructions: costs, and counts of instructions.
+/// The sums over the contributions of a computation's instructions: costs, and counts of
+/// instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     total: Total,
     large: usize,
-    alone: usize,
+    small_contractions: usize,
     contractions: usize,
     /// The number of instructions that take cycles.
-    working: usize,
+    taking_cycles: usize,
 }
 
 /// The values that an update replaced, which a roll-back restores.
 #[derive(Clone, Debug, Default)]
-struct Before {
+struct Undo {
     facts: Vec<(InstId, Facts, Role)>,
-    items: Vec<(InstId, Item)>,
+    contributions: Vec<(InstId, Contribution)>,
     totals: Vec<(CompId, Option<Cost>)>,
     latency: f64,
     /// The devices, if the update added computations.
     devices: Option<Devices>,
-}
-
-/// The extra costs of instructions that depend on the whole computation, and their sum.
-#[derive(Clone, Debug, Default)]
-struct Charges {
-    of: FxHashMap<InstId, Cost>,
-    total: Total,
-}
-
-impl Charges {
-    fn add_cycles(&mut self, id: InstId, cycles: f64) {
-        let cost = Cost { cycles, ..Cost::default() };
-        *self.of.entry(id).or_default() += cost;
-        self.total.add(cost);
-    }
-
-    fn of(&self, id: InstId) -> Cost {
-        self.of.get(&id).copied().unwrap_or_default()
-    }
 }
 
 impl<'a> Ledger<'a> {
@@ -138,17 +121,17 @@ impl<'a> Ledger<'a> {
             model,
             entry: module.entry(),
             facts: AllFacts::for_all(module),
-            items: SecondaryMap::new(),
+            contributions: SecondaryMap::new(),
             sums: FxHashMap::default(),
             totals: FxHashMap::default(),
-            charges: Charges::default(),
+            extra: ExtraCosts::default(),
             latency: 0.0,
             devices: Devices::of(module),
             fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
-            before: None,
-            met: Vec::new(),
+            undo: None,
+            visited: Vec::new(),
             scratch: Scratch::default(),
-            lone: None,
+            readers: None,
             stores: None,
         }
     }
@@ -160,7 +143,7 @@ impl<'a> Ledger<'a> {
                 if is_cancelled() {
                     return false;
                 }
-                let (facts, role) = self.found(module, id);
+                let (facts, role) = self.facts_and_role(module, id);
                 self.facts.set(id, facts, role);
             }
         }
@@ -168,17 +151,17 @@ impl<'a> Ledger<'a> {
             self.stores = Some(SharedStores::of(self.stores_view(module)));
         }
         if !self.model.target.shares_sweeps {
-            self.lone = Some(self.lone_readers(module));
+            self.readers = Some(self.unshared_readers(module));
         }
-        self.items.fill(module.instruction_bound());
+        self.contributions.fill(module.instruction_bound());
         for &computation in module.computations() {
             for id in module.instructions(computation) {
                 if is_cancelled() {
                     return false;
                 }
-                self.count(id, self.item(module, id));
+                self.set_contribution(id, self.contribution(module, id));
             }
-            let total = self.recount(module, computation);
+            let total = self.computation_cost(module, computation);
             self.totals.insert(computation, total);
         }
         true
@@ -188,34 +171,34 @@ impl<'a> Ledger<'a> {
     /// edited, or whose uses changed. [`Self::roll_back`] undoes the update until [`Self::keep`].
     /// The entry and the set of fusion bodies must not change.
     pub fn update(&mut self, module: &Module, edited: &[InstId]) {
-        let mut before = Before { latency: self.latency, ..Before::default() };
+        let mut undo = Undo { latency: self.latency, ..Undo::default() };
         let mut changed: FxHashSet<CompId> = FxHashSet::default();
         if module.computations().iter().any(|of| !self.totals.contains_key(of)) {
-            before.devices = self.devices.follow(module);
+            undo.devices = self.devices.refresh(module);
         }
-        let mut met = self.follow(module, edited, &mut before);
-        self.follow_besides(module, &mut met);
-        for &id in &met {
-            changed.extend(self.items[id].computation);
+        let mut visited = self.update_facts(module, edited, &mut undo);
+        self.update_readers_and_stores(module, &mut visited);
+        for &id in &visited {
+            changed.extend(self.contributions[id].computation);
             changed.extend(module.instruction(id).parent());
-            self.count_again(module, id, &mut before);
+            self.update_contribution(module, id, &mut undo);
         }
         for &computation in module.computations() {
             for id in callers(module, computation, &changed) {
                 changed.insert(computation);
                 // The cost of a reduction depends on the computation that it reduces by.
-                self.find_again(module, id, &mut before);
-                self.count_again(module, id, &mut before);
+                self.find_again(module, id, &mut undo);
+                self.update_contribution(module, id, &mut undo);
             }
             if changed.contains(&computation) || !self.totals.contains_key(&computation) {
                 changed.insert(computation);
-                let total = self.recount(module, computation);
+                let total = self.computation_cost(module, computation);
                 let old = self.totals.insert(computation, total);
-                before.totals.push((computation, old));
+                undo.totals.push((computation, old));
             }
         }
-        self.before = Some(before);
-        self.met = met;
+        self.undo = Some(undo);
+        self.visited = visited;
     }
 
     /// Returns this ledger after edits of any kind, built anew if the entry or the fusion bodies
@@ -235,31 +218,31 @@ impl<'a> Ledger<'a> {
 
     /// Restores the state before the last update.
     pub fn roll_back(&mut self) {
-        let Some(before) = self.before.take() else { return };
-        for (id, facts, role) in before.facts.into_iter().rev() {
+        let Some(undo) = self.undo.take() else { return };
+        for (id, facts, role) in undo.facts.into_iter().rev() {
             self.facts.set(id, facts, role);
         }
-        for (id, item) in before.items.into_iter().rev() {
-            self.count(id, item);
+        for (id, contribution) in undo.contributions.into_iter().rev() {
+            self.set_contribution(id, contribution);
         }
-        for (computation, total) in before.totals {
+        for (computation, total) in undo.totals {
             match total {
                 Some(total) => self.totals.insert(computation, total),
                 None => self.totals.remove(&computation),
             };
         }
-        self.latency = before.latency;
-        if let Some(devices) = before.devices {
+        self.latency = undo.latency;
+        if let Some(devices) = undo.devices {
             self.devices = devices;
         }
-        self.lone.iter_mut().for_each(LoneReaders::roll_back);
+        self.readers.iter_mut().for_each(UnsharedReaders::roll_back);
         self.stores.iter_mut().for_each(SharedStores::roll_back);
     }
 
     /// Makes the last update permanent.
     pub fn keep(&mut self) {
-        self.before = None;
-        self.lone.iter_mut().for_each(LoneReaders::keep);
+        self.undo = None;
+        self.readers.iter_mut().for_each(UnsharedReaders::keep);
         self.stores.iter_mut().for_each(SharedStores::keep);
     }
 
@@ -286,8 +269,8 @@ impl<'a> Ledger<'a> {
     /// Returns the cost of an instruction of the entry, its extra costs and its callees included.
     /// [`Self::roll_back`] does not restore the extra costs.
     pub(super) fn instruction(&self, id: InstId) -> Cost {
-        let mut cost = self.items[id].cost;
-        cost += self.charges.of(id);
+        let mut cost = self.contributions[id].cost;
+        cost += self.extra.of(id);
         cost
     }
 
@@ -322,92 +305,94 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the instructions that the last update visited.
-    pub(super) fn met(&self) -> &[InstId] {
-        &self.met
+    pub(super) fn visited(&self) -> &[InstId] {
+        &self.visited
     }
 
-    fn stores_view<'m>(&'m self, module: &'m Module) -> shared_stores::View<'m> {
+    fn stores_view<'m>(&'m self, module: &'m Module) -> StoresView<'m> {
         let (many, fusions) = (self.model.target.library_elements, &self.fusions);
-        shared_stores::View { module, facts: &self.facts, many, fusions }
+        StoresView { module, facts: &self.facts, many, fusions }
     }
 
     /// Finds the readers of the large arrays of all computations.
-    fn lone_readers(&self, module: &Module) -> LoneReaders {
+    fn unshared_readers(&self, module: &Module) -> UnsharedReaders {
         let is_large = |id: InstId| self.facts.role(id).is_large;
-        let view = lone_readers::View { module, facts: &self.facts, is_large: &is_large };
-        let mut lone = LoneReaders::default();
-        module.computations().iter().for_each(|&computation| lone.enter(computation, view));
-        lone
+        let view = ReadersView { module, facts: &self.facts, is_large: &is_large };
+        let mut readers = UnsharedReaders::default();
+        module.computations().iter().for_each(|&computation| readers.enter(computation, view));
+        readers
     }
 
     /// Finds the facts of the edited instructions again, then those of their users, for as long as
     /// users see a difference. Returns all visited instructions, each once.
-    fn follow(&mut self, module: &Module, edited: &[InstId], before: &mut Before) -> Vec<InstId> {
+    fn update_facts(&mut self, module: &Module, edited: &[InstId], undo: &mut Undo) -> Vec<InstId> {
         // The queue holds each instruction once, mostly behind all of its edited operands.
         let mut next: VecDeque<InstId> = edited.iter().copied().collect();
         let mut waiting: FxHashSet<InstId> = edited.iter().copied().collect();
-        let mut met: Vec<InstId> = edited.to_vec();
-        let mut is_met = waiting.clone();
+        let mut visited: Vec<InstId> = edited.to_vec();
+        let mut is_visited = waiting.clone();
         while let Some(id) = next.pop_front() {
             waiting.remove(&id);
             if module.instruction(id).parent().is_none() {
                 continue;
             }
-            if self.find_again(module, id, before) {
+            if self.find_again(module, id, undo) {
                 for user in module.uses(id).map(|one| one.user) {
                     if waiting.insert(user) {
                         next.push_back(user);
                     }
-                    if is_met.insert(user) {
-                        met.push(user);
+                    if is_visited.insert(user) {
+                        visited.push(user);
                     }
                 }
             }
         }
-        met
+        visited
     }
 
     /// Finds the facts of an instruction again. Returns whether its users see a difference.
-    fn find_again(&mut self, module: &Module, id: InstId, before: &mut Before) -> bool {
-        let (facts, role) = self.found(module, id);
+    fn find_again(&mut self, module: &Module, id: InstId, undo: &mut Undo) -> bool {
+        let (facts, role) = self.facts_and_role(module, id);
         let (old, old_role) = (self.facts[id], self.facts.role(id));
         if facts == old && role == old_role {
             return false;
         }
         self.facts.set(id, facts, role);
-        before.facts.push((id, old, old_role));
+        undo.facts.push((id, old, old_role));
         !facts.looks_like(&old)
     }
 
     /// Updates the readers of large arrays and the values that reductions share after edits of
-    /// `met`, and adds to `met` the instructions for which these changed.
-    fn follow_besides(&mut self, module: &Module, met: &mut Vec<InstId>) {
+    /// `visited`, and adds to `visited` the instructions for which these changed.
+    fn update_readers_and_stores(&mut self, module: &Module, visited: &mut Vec<InstId>) {
         let facts = &self.facts;
-        let edited = met.len();
-        if let Some(lone) = &mut self.lone {
+        let edited = visited.len();
+        if let Some(readers) = &mut self.readers {
             let is_large = |id: InstId| facts.role(id).is_large;
-            lone.update(&met[..edited], lone_readers::View { module, facts, is_large: &is_large });
-            met.extend(lone.changed());
+            readers.update(&visited[..edited], ReadersView { module, facts, is_large: &is_large });
+            visited.extend(readers.changed());
         }
         if let Some(stores) = &mut self.stores {
             let (many, fusions) = (self.model.target.library_elements, &self.fusions);
-            stores.update(&met[..edited], shared_stores::View { module, facts, many, fusions });
-            met.extend(stores.changed());
+            stores.update(&visited[..edited], StoresView { module, facts, many, fusions });
+            visited.extend(stores.changed());
         }
     }
 
     /// Returns the facts and the role of an instruction, found from those of its operands.
-    fn found(&self, module: &Module, id: InstId) -> (Facts, Role) {
+    fn facts_and_role(&self, module: &Module, id: InstId) -> (Facts, Role) {
         let mut facts = self.model.facts(module, id, &self.facts);
         if let (true, Some(of)) = (is_guard(module, id), module.instruction(id).parent()) {
-            facts.cost.cycles *= self.devices.of_guard(of);
+            facts.cost.cycles *= self.devices.guard_factor(of);
         }
         (facts, self.model.role(module, id, &facts))
     }
 
     /// Computes the contribution of an instruction to the sum of its computation.
-    fn item(&self, module: &Module, id: InstId) -> Item {
-        let Some(computation) = module.instruction(id).parent() else { return Item::default() };
+    fn contribution(&self, module: &Module, id: InstId) -> Contribution {
+        let Some(computation) = module.instruction(id).parent() else {
+            return Contribution::default();
+        };
         let (model, facts) = (&self.model, &self.facts[id]);
         let (mut cost, opcode) = (facts.cost, module.opcode(id));
         if module.entry() == Some(computation) {
@@ -426,95 +411,99 @@ impl<'a> Ledger<'a> {
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {
             cost += model.stored(self.weighed(module, id));
         }
-        if let Some(times) = self.lone.as_ref().map(|lone| lone.rereads(id)).filter(|&n| n > 0) {
+        if let Some(times) =
+            self.readers.as_ref().map(|readers| readers.rereads(id)).filter(|&n| n > 0)
+        {
             let again = model.main_memory_read(self.weighed(module, id)).cycles;
             cost.cycles += again * as_f64(u64::try_from(times).unwrap_or(u64::MAX));
         }
-        Item {
+        Contribution {
             computation: Some(computation),
             cost,
             is_large: facts.is_large,
-            is_alone: facts.is_small_contraction,
+            is_small_contraction: facts.is_small_contraction,
             is_contraction: self.facts.role(id).is_contraction,
-            works: facts.cost.cycles > 0.0,
+            takes_cycles: facts.cost.cycles > 0.0,
         }
     }
 
-    fn count_again(&mut self, module: &Module, id: InstId, before: &mut Before) {
-        let (old, new) = (self.items[id], self.item(module, id));
+    fn update_contribution(&mut self, module: &Module, id: InstId, undo: &mut Undo) {
+        let (old, new) = (self.contributions[id], self.contribution(module, id));
         if old != new {
-            before.items.push((id, old));
-            self.count(id, new);
+            undo.contributions.push((id, old));
+            self.set_contribution(id, new);
         }
     }
 
-    /// Replaces the item of an instruction in the sum of its computation.
-    fn count(&mut self, id: InstId, item: Item) {
-        let old = std::mem::replace(self.items.get_mut(id), item);
-        for (item, is_there) in [(old, false), (item, true)] {
-            let Some(computation) = item.computation else { continue };
+    /// Replaces the contribution of an instruction in the sum of its computation.
+    fn set_contribution(&mut self, id: InstId, contribution: Contribution) {
+        let old = std::mem::replace(self.contributions.get_mut(id), contribution);
+        for (contribution, is_there) in [(old, false), (contribution, true)] {
+            let Some(computation) = contribution.computation else { continue };
             let sum = self.sums.entry(computation).or_default();
             let step = |count: &mut usize, counts: bool| {
                 let step = usize::from(counts);
                 *count = if is_there { *count + step } else { count.saturating_sub(step) };
             };
-            step(&mut sum.large, item.is_large);
-            step(&mut sum.alone, item.is_alone);
-            step(&mut sum.contractions, item.is_contraction);
-            step(&mut sum.working, item.works);
+            step(&mut sum.large, contribution.is_large);
+            step(&mut sum.small_contractions, contribution.is_small_contraction);
+            step(&mut sum.contractions, contribution.is_contraction);
+            step(&mut sum.taking_cycles, contribution.takes_cycles);
             if is_there {
-                sum.total.add(item.cost);
+                sum.total.add(contribution.cost);
             } else {
-                sum.total.subtract(item.cost);
+                sum.total.subtract(contribution.cost);
             }
         }
     }
 
-    /// Computes the cost of a computation, whose instructions must have been counted:
-    /// `items + extra costs + 2 * kernels * hbm_latency_cycles (+ waits of devices in the entry)`.
-    fn recount(&mut self, module: &Module, computation: CompId) -> Cost {
+    /// Computes the cost of a computation, whose contributions must have been set:
+    /// `contributions + extra costs + 2 * kernels * hbm_latency_cycles`,
+    /// plus the waits of devices in the entry.
+    fn computation_cost(&mut self, module: &Module, computation: CompId) -> Cost {
         let (model, is_entry) = (self.model, module.entry() == Some(computation));
         let sum = self.sums.get(&computation).copied().unwrap_or_default();
-        let mut charges = Charges::default();
+        let mut extra = ExtraCosts::default();
         // XLA inlines manual computations: the small work in them shares a kernel of the caller.
-        let is_inlined = self.devices.is_body(computation);
-        let mut kernels = usize::from(sum.working > 0 && !is_inlined);
+        let is_inlined = self.devices.is_manual(computation);
+        let mut kernels = usize::from(sum.taking_cycles > 0 && !is_inlined);
         if sum.large > 0 {
             // Each sweep is a kernel. The work on small arrays shares one of these kernels, but
-            // each contraction of small arrays is a kernel of its own (`alone`).
-            let sweeps = match &self.lone {
-                Some(lone) => lone.count(computation),
-                None => self.read_again(module, computation, &mut charges),
+            // each contraction of small arrays is a kernel of its own (`small_contractions`).
+            let sweeps = match &self.readers {
+                Some(readers) => readers.count(computation),
+                None => self.read_again(module, computation, &mut extra),
             };
             kernels = kernels.max(sweeps);
         }
         if is_entry {
             for (payer, output) in outputs(module, computation, &self.facts) {
                 // An instruction without cost stores nothing: its result is in memory already.
-                let stored = self.cycles_with(&charges, payer);
+                let stored = self.cycles_with(&extra, payer);
                 let unread = model.written_only(self.weighed(module, output)).min(stored);
-                charges.add_cycles(payer, -unread);
+                extra.add_cycles(payer, -unread);
             }
         }
         if model.target.fuses_contractions && sum.contractions > 0 {
             for id in beside_contractions(module, computation, &self.facts) {
                 // The cycles of storing the result stay charged.
-                let computed = self.facts[id].cost.cycles.min(self.cycles_with(&charges, id));
-                charges.add_cycles(id, -computed);
+                let computed = self.facts[id].cost.cycles.min(self.cycles_with(&extra, id));
+                extra.add_cycles(id, -computed);
             }
         }
-        let kernels = u64::try_from(kernels.saturating_add(sum.alone)).unwrap_or(u64::MAX);
+        let kernels =
+            u64::try_from(kernels.saturating_add(sum.small_contractions)).unwrap_or(u64::MAX);
         // A kernel waits for its first bytes to arrive, and for its last bytes to be written.
         let mut latency = 2.0 * as_f64(kernels) * model.target.hbm_latency_cycles;
         if is_entry {
             latency += self.devices.waits(module, self.model.target);
         }
         let mut total = sum.total.cost();
-        total.cycles += charges.total.cost().cycles;
+        total.cycles += extra.total.cost().cycles;
         total.cycles += latency;
         if is_entry {
             self.latency = latency;
-            self.charges = charges;
+            self.extra = extra;
         }
         total
     }
@@ -525,12 +514,17 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns the cycles of an instruction, its extra costs included.
-    fn cycles_with(&self, charges: &Charges, id: InstId) -> f64 {
-        self.items[id].cost.cycles + charges.of(id).cycles
+    fn cycles_with(&self, extra: &ExtraCosts, id: InstId) -> f64 {
+        self.contributions[id].cost.cycles + extra.of(id).cycles
     }
 
     /// Charges large arrays for each read but the first. Returns the number of sweeps that read.
-    fn read_again(&mut self, module: &Module, computation: CompId, charges: &mut Charges) -> usize {
+    fn read_again(
+        &mut self,
+        module: &Module,
+        computation: CompId,
+        extra: &mut ExtraCosts,
+    ) -> usize {
         let (model, mut scratch) = (self.model, std::mem::take(&mut self.scratch));
         let facts = &self.facts;
         let is_large = |id: InstId| facts.role(id).is_large;
@@ -539,13 +533,13 @@ impl<'a> Ledger<'a> {
         for (id, times) in sweeps.rereads() {
             if times > 0 {
                 let again = model.main_memory_read(self.weighed(module, id)).cycles;
-                charges.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
+                extra.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
             }
             // A slice of the array reads its own part of it.
             let users = module.uses(id).map(|one| one.user);
             for part in users.filter(|&user| module.opcode(user) == Opcode::Slice) {
                 let read = model.main_memory_read(self.weighed(module, part)).cycles;
-                charges.add_cycles(part, read);
+                extra.add_cycles(part, read);
             }
         }
         self.scratch = scratch;

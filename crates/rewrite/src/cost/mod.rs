@@ -15,8 +15,8 @@ mod amount;
 pub(crate) mod columns;
 pub(crate) mod contraction;
 mod devices;
+mod extra_costs;
 mod ledger;
-mod lone_readers;
 mod memo;
 mod memory;
 mod module;
@@ -30,6 +30,7 @@ mod shared_stores;
 mod sweep_count;
 mod sweeps;
 mod total;
+mod unshared_readers;
 mod window;
 
 use smallvec::SmallVec;

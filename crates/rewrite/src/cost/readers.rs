@@ -13,7 +13,7 @@ pub(super) enum Reader {
     /// All instructions that read the array in the sweep of this number.
     Sweep(u32),
     /// An instruction that shares its read with no other.
-    Alone(InstId),
+    Instruction(InstId),
 }
 
 /// The readers of an array, each listed once and in order.

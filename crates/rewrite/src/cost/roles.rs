@@ -1,5 +1,5 @@
 //! The role of each instruction in memory sweeps: the facts that the searches for readers
-//! (`sweeps.rs`, `lone_readers.rs`) need about it. The ledger stores the roles, so that these
+//! (`sweeps.rs`, `unshared_readers.rs`) need about it. The ledger stores the roles, so that these
 //! searches, which run for every rewrite that is weighed, need not look at the instructions
 //! themselves.
 

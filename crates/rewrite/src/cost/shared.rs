@@ -61,7 +61,7 @@ pub(crate) fn shared_values(
     };
     let mut shared: Vec<Shared> = Vec::new();
     for reduction in module.instructions(computation).filter(|&id| is_reduction(module, id)) {
-        let Cone { shared: found, .. } = Cone::of(module, reduction, fused);
+        let FusedOperands { shared: found, .. } = FusedOperands::of(module, reduction, fused);
         shared.extend(found.into_iter().filter(|one| !is_stored(one.value)));
     }
     let mut times: FxHashMap<InstId, usize> = FxHashMap::default();
@@ -89,7 +89,7 @@ pub(super) fn is_reduction(module: &Module, id: InstId) -> bool {
 
 /// The values that could be fused into a reduction: its operands, their operands, and so on.
 #[derive(Debug, Default)]
-pub(super) struct Cone {
+pub(super) struct FusedOperands {
     /// The values that other users read as well.
     pub(super) shared: Vec<Shared>,
     /// The reduction and all instructions that were visited for it.
@@ -143,7 +143,7 @@ pub(crate) fn shares_conversion(
     widened_for(module, value, fused).any(|of| module.uses(of).any(|one| is_other(one.user)))
 }
 
-impl Cone {
+impl FusedOperands {
     /// Finds the values that could be fused into a reduction, and which of them are shared.
     pub(super) fn of(module: &Module, reduction: InstId, fused: &dyn Fn(InstId) -> bool) -> Self {
         // For each value: the number of its uses by visited instructions, and these instructions.

@@ -6,13 +6,15 @@ use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Module};
 
 use super::residency::AllFacts;
-use super::shared::{Cone, is_of_few, is_reduction, is_stored_anyway, spread_along, waits_for_few};
+use super::shared::{
+    FusedOperands, is_of_few, is_reduction, is_stored_anyway, spread_along, waits_for_few,
+};
 
 /// The values of a module that are stored because reductions share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedStores {
     /// For each reduction, the values that it shares.
-    reductions: FxHashMap<InstId, Found>,
+    reductions: FxHashMap<InstId, SharedOfReduction>,
     /// For each instruction, the reductions from which the search visited it.
     looked_at_for: ReductionsOf,
     /// For each value, the reductions that share it.
@@ -20,18 +22,18 @@ pub(super) struct SharedStores {
     /// The values that are stored because reductions share them.
     stored: FxHashSet<InstId>,
     /// The state that the last update replaced, unless it was kept or rolled back.
-    before: Before,
+    undo: StoresUndo,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Before {
-    reductions: Vec<(InstId, Option<Found>)>,
+struct StoresUndo {
+    reductions: Vec<(InstId, Option<SharedOfReduction>)>,
     stored: Vec<(InstId, bool)>,
 }
 
 /// The result of the search from one reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct SharedOfReduction {
     /// The values that the reduction shares with other users.
     shared: Vec<InstId>,
     /// The instructions on which this result, and whether the values are stored, depends.
@@ -40,7 +42,7 @@ struct Found {
 
 /// A module, and the facts that decide which values are stored.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct StoresView<'a> {
     pub(super) module: &'a Module,
     pub(super) facts: &'a AllFacts,
     /// The least number of elements for which the library computes an elementwise op: see
@@ -52,7 +54,7 @@ pub(super) struct View<'a> {
 
 impl SharedStores {
     /// Finds the shared values of all computations of a module.
-    pub(super) fn of(view: View<'_>) -> Self {
+    pub(super) fn of(view: StoresView<'_>) -> Self {
         let mut stores = Self::default();
         for &computation in view.module.computations() {
             for id in view.module.instructions(computation) {
@@ -61,14 +63,14 @@ impl SharedStores {
         }
         let values: Vec<InstId> = stores.sharers.keys().copied().collect();
         values.into_iter().for_each(|value| stores.decide(value, view));
-        stores.before = Before::default();
+        stores.undo = StoresUndo::default();
         stores
     }
 
     /// Updates the set after edits: the instructions in `edited`, or the facts about them, may have
     /// changed.
-    pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
-        self.before = Before::default();
+    pub(super) fn update(&mut self, edited: &[InstId], view: StoresView<'_>) {
+        self.undo = StoresUndo::default();
         // Whether a value is stored depends on its users.
         let operands = edited.iter().flat_map(|&id| view.module.operands(id).iter().copied());
         let near: FxHashSet<InstId> = edited.iter().copied().chain(operands).collect();
@@ -89,7 +91,7 @@ impl SharedStores {
     }
 
     pub(super) fn roll_back(&mut self) {
-        let Before { reductions, stored } = std::mem::take(&mut self.before);
+        let StoresUndo { reductions, stored } = std::mem::take(&mut self.undo);
         for (reduction, found) in reductions.into_iter().rev() {
             self.replace(reduction, found);
         }
@@ -99,7 +101,7 @@ impl SharedStores {
     }
 
     pub(super) fn keep(&mut self) {
-        self.before = Before::default();
+        self.undo = StoresUndo::default();
     }
 
     /// Checks whether a value is stored because reductions share it.
@@ -109,7 +111,7 @@ impl SharedStores {
 
     /// Returns the values that the last update began or ceased to store.
     pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
-        self.before.stored.iter().map(|&(value, _)| value)
+        self.undo.stored.iter().map(|&(value, _)| value)
     }
 
     fn shared_by(&self, reduction: InstId) -> impl Iterator<Item = InstId> + '_ {
@@ -118,28 +120,32 @@ impl SharedStores {
 
     /// Finds the values that a reduction shares. There are none if `id` is not a reduction, was
     /// removed, or is in a fusion.
-    fn look_at(&mut self, id: InstId, view: View<'_>) {
+    fn look_at(&mut self, id: InstId, view: StoresView<'_>) {
         let module = view.module;
         let parent = module.instruction(id).parent();
         let computes = parent.is_some_and(|parent| !view.fusions.contains(&parent));
         let found = (computes && is_reduction(module, id)).then(|| {
-            let Cone { shared, mut met } =
-                Cone::of(module, id, &|id| view.facts.role(id).is_inlined());
+            let FusedOperands { shared, mut met } =
+                FusedOperands::of(module, id, &|id| view.facts.role(id).is_inlined());
             let shared: Vec<InstId> = shared.into_iter().map(|one| one.value).collect();
             let operands = shared.iter().flat_map(|&value| module.operands(value));
             met.extend(operands.flat_map(|&operand| spread_along(module, operand)));
             met.sort_unstable();
             met.dedup();
-            Found { shared, met }
+            SharedOfReduction { shared, met }
         });
         if found.as_ref() != self.reductions.get(&id) {
             let old = self.replace(id, found);
-            self.before.reductions.push((id, old));
+            self.undo.reductions.push((id, old));
         }
     }
 
     /// Replaces the search result of a reduction, and returns the old one.
-    fn replace(&mut self, reduction: InstId, found: Option<Found>) -> Option<Found> {
+    fn replace(
+        &mut self,
+        reduction: InstId,
+        found: Option<SharedOfReduction>,
+    ) -> Option<SharedOfReduction> {
         let old = self.reductions.remove(&reduction);
         if let Some(old) = &old {
             old.met.iter().for_each(|id| remove(&mut self.looked_at_for, id, reduction));
@@ -158,7 +164,7 @@ impl SharedStores {
     }
 
     /// Decides whether a value is stored because reductions share it.
-    fn decide(&mut self, value: InstId, View { module, facts, many, .. }: View<'_>) {
+    fn decide(&mut self, value: InstId, StoresView { module, facts, many, .. }: StoresView<'_>) {
         let sharers = self.sharers.get(&value).map_or(&[][..], |sharers| sharers);
         let is_stored = !sharers.is_empty()
             && !is_stored_anyway(module, value, &|id| facts.role(id).is_inlined())
@@ -167,7 +173,7 @@ impl SharedStores {
                 || waits_for_few(module, value, many));
         let was_stored = self.holds(value);
         if is_stored != was_stored {
-            self.before.stored.push((value, was_stored));
+            self.undo.stored.push((value, was_stored));
             self.store(value, is_stored);
         }
     }

@@ -4,8 +4,8 @@
 use tilewright_ir::{ArrayShape, CompId, InstId, Module};
 
 use super::ledger::Ledger;
-use super::lone_readers::{LoneReaders, View};
 use super::sweeps::{MemorySweeps, Scratch};
+use super::unshared_readers::{ReadersView, UnsharedReaders};
 
 /// The number of sweeps in which the entry computation reads its largest arrays: those with more
 /// than half as many elements as the largest one. On a target with `shares_sweeps`, each update
@@ -20,16 +20,16 @@ pub struct SweepCount {
 #[derive(Debug)]
 enum Count {
     Shared(usize),
-    Lone(Lone),
+    Unshared(Unshared),
 }
 
 /// The readers of the largest arrays, on a target without `shares_sweeps`.
 #[derive(Debug, Default)]
-struct Lone {
+struct Unshared {
     entry: Option<CompId>,
     /// The number of elements of the largest array.
     largest: i64,
-    readers: LoneReaders,
+    readers: UnsharedReaders,
 }
 
 impl SweepCount {
@@ -42,21 +42,23 @@ impl SweepCount {
     pub fn get(&self) -> usize {
         match &self.now {
             Count::Shared(count) => *count,
-            Count::Lone(lone) => lone.entry.map_or(0, |entry| lone.readers.count(entry)),
+            Count::Unshared(unshared) => {
+                unshared.entry.map_or(0, |entry| unshared.readers.count(entry))
+            }
         }
     }
 
     /// Follows the last update of the ledger. [`Self::roll_back`] undoes this until [`Self::keep`].
     pub fn update(&mut self, ledger: &Ledger<'_>, module: &Module) {
         self.keep();
-        if let Count::Lone(lone) = &mut self.now
-            && lone.entry == module.entry()
-            && lone.is_still_largest(ledger.met(), module)
+        if let Count::Unshared(unshared) = &mut self.now
+            && unshared.entry == module.entry()
+            && unshared.is_still_largest(ledger.visited(), module)
         {
-            let half = lone.largest / 2;
+            let half = unshared.largest / 2;
             let is_large = |id: InstId| elements(module, id) > half;
-            let view = View { module, facts: ledger.facts(), is_large: &is_large };
-            lone.readers.update(ledger.met(), view);
+            let view = ReadersView { module, facts: ledger.facts(), is_large: &is_large };
+            unshared.readers.update(ledger.visited(), view);
         } else {
             self.before = Some(std::mem::replace(&mut self.now, Count::of(ledger, module)));
         }
@@ -66,7 +68,7 @@ impl SweepCount {
     pub fn roll_back(&mut self) {
         match (self.before.take(), &mut self.now) {
             (Some(before), now) => *now = before,
-            (None, Count::Lone(lone)) => lone.readers.roll_back(),
+            (None, Count::Unshared(unshared)) => unshared.readers.roll_back(),
             (None, Count::Shared(_)) => {}
         }
     }
@@ -74,8 +76,8 @@ impl SweepCount {
     /// Makes the last update permanent.
     pub fn keep(&mut self) {
         self.before = None;
-        if let Count::Lone(lone) = &mut self.now {
-            lone.readers.keep();
+        if let Count::Unshared(unshared) = &mut self.now {
+            unshared.readers.keep();
         }
     }
 }
@@ -84,7 +86,7 @@ impl Count {
     fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
         let model = ledger.model();
         if !model.target.shares_sweeps {
-            return Self::Lone(Lone::of(ledger, module));
+            return Self::Unshared(Unshared::of(ledger, module));
         }
         let Some(entry) = module.entry() else { return Self::Shared(0) };
         let half = largest(module, entry) / 2;
@@ -95,12 +97,12 @@ impl Count {
     }
 }
 
-impl Lone {
+impl Unshared {
     fn of(ledger: &Ledger<'_>, module: &Module) -> Self {
         let Some(entry) = module.entry() else { return Self::default() };
-        let (largest, mut readers) = (largest(module, entry), LoneReaders::default());
+        let (largest, mut readers) = (largest(module, entry), UnsharedReaders::default());
         let is_large = |id: InstId| elements(module, id) > largest / 2;
-        readers.enter(entry, View { module, facts: ledger.facts(), is_large: &is_large });
+        readers.enter(entry, ReadersView { module, facts: ledger.facts(), is_large: &is_large });
         Self { entry: Some(entry), largest, readers }
     }
 

@@ -1,5 +1,5 @@
 //! Counts how often each array in main memory is read, on a target with `shares_sweeps`. The ledger
-//! charges for these reads; for other targets see `lone_readers.rs`.
+//! charges for these reads; for other targets see `unshared_readers.rs`.
 //!
 //! The operands of an instruction decide the earliest *sweep* over main memory in which it can run
 //! (`ready.rs`). An elementwise op runs in the sweep of its operands; an op that needs a whole sum
@@ -43,14 +43,14 @@ impl MemorySweeps {
         is_large: &dyn Fn(InstId) -> bool,
         scratch: &mut Scratch,
     ) -> Self {
-        let mut search = Search { module, facts, scratch, last: 0 };
+        let mut search = SweepSearch { module, facts, scratch, last: 0 };
         search.enter(computation, is_large);
         search.find_rows(model);
         search.go_down(model);
         search.go_up();
         let Scratch { found, waiting, .. } = scratch;
         found.reverse();
-        choose(found, waiting, |id| facts[id].footprint.padded_bytes);
+        assign_waiting_sums(found, waiting, |id| facts[id].footprint.padded_bytes);
         Self { readers: std::mem::take(found) }
     }
 
@@ -70,12 +70,12 @@ impl MemorySweeps {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// The nodes of the computation's instructions; the nodes of other instructions are stale.
-    nodes: SecondaryMap<InstId, Node>,
+    nodes: SecondaryMap<InstId, SweepNode>,
     /// The instructions of the computation, in order.
     order: Vec<InstId>,
     /// The instructions that affect reads of main memory or the time of a sum, in order.
     relevant: Vec<InstId>,
-    /// The readers of values: see [`Node::readers`].
+    /// The readers of values: see [`SweepNode::readers`].
     readers: Vec<Readers>,
     /// The large arrays that are read, with their readers, the last array first.
     found: Vec<(InstId, Readers)>,
@@ -85,13 +85,13 @@ pub(super) struct Scratch {
 
 /// The facts that a search finds about one instruction and its value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
+struct SweepNode {
     /// The earliest time at which the value can be read.
     ready: Ready,
     /// The sweep in which the instruction reads main memory, if it does.
     sweep: Option<u32>,
     /// The first sweep that needs the value, if any does. A sum must be computed before it.
-    due: Option<u32>,
+    needed_in: Option<u32>,
     /// One more than the index in [`Scratch::readers`] of the readers found so far, or 0.
     readers: u32,
     is_large: bool,
@@ -102,15 +102,16 @@ struct Node {
     /// Whether the value is a large array, or is reached from one through inlined values and
     /// aliases. The readers of other values do not matter.
     leads_to_large: bool,
-    /// Whether a kernel that goes from row to row needs the value: see [`Search::find_rows`].
+    /// Whether a kernel that goes from row to row needs the value: see [`SweepSearch::find_rows`].
     serves_rows: bool,
-    /// The contraction whose kernel computes the value, or could compute it: see [`made_by`].
-    made_by: Option<InstId>,
+    /// The contraction whose kernel computes the value, or could compute it: see
+    /// [`contraction_kernel`].
+    kernel: Option<InstId>,
 }
 
-impl Node {
+impl SweepNode {
     /// Returns the sweep in which a contraction runs.
-    fn runs(&self) -> u32 {
+    fn sweep_of_run(&self) -> u32 {
         self.sweep.unwrap_or(self.ready.sweep)
     }
 }
@@ -119,11 +120,11 @@ impl Node {
 /// the contraction itself, elementwise ops on its result and on values that are known when it runs,
 /// and sums of all of these that keep the output feature. XLA's compilers for machines with a
 /// matrix unit make one kernel of them, so the sums read nothing.
-fn made_by(
+fn contraction_kernel(
     module: &Module,
     id: InstId,
     role: Role,
-    nodes: &SecondaryMap<InstId, Node>,
+    nodes: &SecondaryMap<InstId, SweepNode>,
 ) -> Option<InstId> {
     if role.is_contraction {
         return (nodes[id].is_large && !role.moves_space).then_some(id);
@@ -133,11 +134,11 @@ fn made_by(
         op if op.keeps_indices() => module.operands(id),
         _ => return None,
     };
-    let contraction = operands.iter().find_map(|&operand| nodes[operand].made_by)?;
-    let runs = nodes[contraction].runs();
+    let contraction = operands.iter().find_map(|&operand| nodes[operand].kernel)?;
+    let sweep = nodes[contraction].sweep_of_run();
     let is_there = |&operand: &InstId| {
         let node = &nodes[operand];
-        node.made_by == Some(contraction) || !node.is_from_large && node.ready.whole().sweep <= runs
+        node.kernel == Some(contraction) || !node.is_from_large && node.ready.whole().sweep <= sweep
     };
     let keeps = match module.op(id) {
         Op::Reduce(attrs) => output_feature(module, contraction)
@@ -149,7 +150,7 @@ fn made_by(
 
 /// A search for the readers of large arrays. It visits operands before users to find the sweep in
 /// which each instruction runs, then users before operands to collect the readers.
-struct Search<'a> {
+struct SweepSearch<'a> {
     module: &'a Module,
     facts: &'a AllFacts,
     scratch: &'a mut Scratch,
@@ -157,7 +158,7 @@ struct Search<'a> {
     last: u32,
 }
 
-impl Search<'_> {
+impl SweepSearch<'_> {
     /// Clears the buffers and enters the instructions of a computation.
     fn enter(&mut self, computation: CompId, is_large: &dyn Fn(InstId) -> bool) {
         let Self { module, facts, scratch, .. } = self;
@@ -168,7 +169,7 @@ impl Search<'_> {
         found.clear();
         waiting.clear();
         for id in module.instructions(computation) {
-            nodes.set(id, Node { is_large: is_large(id), ..Node::default() });
+            nodes.set(id, SweepNode { is_large: is_large(id), ..SweepNode::default() });
             if facts.role(id).stores_operands {
                 module.operands(id).iter().for_each(|&of| nodes.get_mut(of).is_stored = true);
             }
@@ -191,12 +192,12 @@ impl Search<'_> {
         for &id in order.iter().rev() {
             let (role, node) = (self.facts.role(id), nodes.get_mut(id));
             node.serves_rows |= node.is_large && node.is_stored && role.is_inlined();
-            let hands_up = match role.ready_rule {
+            let passes_up = match role.ready_rule {
                 ReadyRule::AsOperands | ReadyRule::RowReduce => node.serves_rows,
                 ReadyRule::Reshape => node.serves_rows && !node.is_large,
                 _ => role.is_contraction && model.target.fuses_contractions,
             };
-            if hands_up {
+            if passes_up {
                 let operands = self.module.operands(id).iter();
                 operands.for_each(|&of| nodes.get_mut(of).serves_rows = true);
             }
@@ -217,12 +218,15 @@ impl Search<'_> {
                 of_large |= operand.is_from_large;
                 to_large |= operand.leads_to_large;
             }
-            let made_by =
-                if fuses_contractions { made_by(self.module, id, role, nodes) } else { None };
+            let kernel = if fuses_contractions {
+                contraction_kernel(self.module, id, role, nodes)
+            } else {
+                None
+            };
             let is_sum = self.module.opcode(id) == Opcode::Reduce;
-            let beside = made_by.filter(|_| is_sum).map(|contraction| nodes[contraction].ready);
+            let beside = kernel.filter(|_| is_sum).map(|contraction| nodes[contraction].ready);
             let (is_inlined, node) = (role.is_inlined(), nodes.get_mut(id));
-            node.made_by = made_by.filter(|_| !is_sum);
+            node.kernel = kernel.filter(|_| !is_sum);
             node.ready = match beside {
                 Some(ready) => ready,
                 None => readiness(role, waits, of_large, node.serves_rows),
@@ -249,16 +253,16 @@ impl Search<'_> {
     /// Visits each relevant instruction after its users, and collects the readers of arrays.
     fn go_up(&mut self) {
         let relevant = std::mem::take(&mut self.scratch.relevant);
-        relevant.iter().rev().for_each(|&id| self.meet(id));
+        relevant.iter().rev().for_each(|&id| self.collect_readers(id));
         self.scratch.relevant = relevant;
     }
 
     /// Records the readers of an instruction's result, all of whose users were visited, and passes
     /// them to its operands.
-    fn meet(&mut self, id: InstId) {
+    fn collect_readers(&mut self, id: InstId) {
         let (node, role) = (self.scratch.nodes[id], self.facts.role(id));
         let mut readers = self.scratch.take(node.readers);
-        let mut needs = node.due;
+        let mut needs = node.needed_in;
         if role.is_inlined() && self.module.opcode(id) != Opcode::Slice {
             if let Some(sweep) = node.sweep {
                 readers.insert(Reader::Sweep(sweep));
@@ -274,16 +278,16 @@ impl Search<'_> {
                 needs = earlier(needs, sweep);
             }
         }
-        self.hand_up(id, role, needs, &readers);
+        self.pass_to_operands(id, role, needs, &readers);
     }
 
     /// Passes to the operands of an instruction the readers of its result, and the first sweep that
     /// needs the result.
-    fn hand_up(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
+    fn pass_to_operands(&mut self, id: InstId, role: Role, needs: Option<u32>, readers: &Readers) {
         for &operand in self.module.operands(id) {
             let node = self.scratch.nodes.get_mut(operand);
             if let Some(needs) = needs {
-                node.due = earlier(node.due, needs);
+                node.needed_in = earlier(node.needed_in, needs);
             }
             let is_stored = role.stores_operands && self.facts.role(operand).is_inlined();
             if !is_stored && node.leads_to_large && !readers.is_empty() {
@@ -295,12 +299,12 @@ impl Search<'_> {
     /// Adds an instruction that is not inlined to the readers of its operands. It reads main memory
     /// in `sweep` at the earliest. A sum that is not needed before the sweep `needs` may wait.
     fn read_by(&mut self, id: InstId, sweep: u32, needs: Option<u32>, readers: &mut Readers) {
-        let last = needs.map_or(self.last, |due| due.saturating_sub(1));
+        let last = needs.map_or(self.last, |needed_in| needed_in.saturating_sub(1));
         let is_sum = self.module.opcode(id) == Opcode::Reduce;
         let moves_space = |&operand: &InstId| self.facts.role(operand).moves_space;
         let shares = is_sum && !self.module.operands(id).iter().any(moves_space);
         match (shares, last > sweep) {
-            (false, _) => readers.insert(Reader::Alone(id)),
+            (false, _) => readers.insert(Reader::Instruction(id)),
             (true, true) => {
                 let waiting = &mut self.scratch.waiting;
                 readers.insert_waiting(u32::try_from(waiting.len()).unwrap_or(u32::MAX));
@@ -359,7 +363,11 @@ const MOST_SWEEPS: u32 = 16;
 /// Chooses the sweep of each waiting sum: the one in which the sum reads the fewest additional
 /// bytes, and the last of several such sweeps. Sums with the earliest deadline come first: for a
 /// single array, this leaves as few sweeps as possible.
-fn choose(found: &mut [(InstId, Readers)], waiting: &[Waiting], bytes: impl Fn(InstId) -> u64) {
+fn assign_waiting_sums(
+    found: &mut [(InstId, Readers)],
+    waiting: &[Waiting],
+    bytes: impl Fn(InstId) -> u64,
+) {
     let mut arrays: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); waiting.len()];
     for (array, (_, readers)) in found.iter().enumerate() {
         for sum in readers.waiting().iter().filter_map(|&sum| usize::try_from(sum).ok()) {
@@ -403,7 +411,7 @@ fn bit(reader: Reader, first: u32) -> u32 {
         Reader::Sweep(sweep) => {
             sweep.checked_sub(first).and_then(|n| 1u32.checked_shl(n)).unwrap_or(0)
         }
-        Reader::Alone(_) => 0,
+        Reader::Instruction(_) => 0,
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! On such a target each reduction and each stored result reads its arrays for itself. The readers
 //! of an array therefore depend only on its users, and on the users of those users that are inlined
-//! or aliases. [`LoneReaders`] updates the readers from the edited instructions.
+//! or aliases. [`UnsharedReaders`] updates the readers from the edited instructions.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -18,17 +18,17 @@ use super::residency::AllFacts;
 /// The readers of the large arrays of a module. A *reader* is an instruction that reads them from
 /// main memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LoneReaders {
-    nodes: SecondaryMap<InstId, Node>,
+pub(super) struct UnsharedReaders {
+    nodes: SecondaryMap<InstId, ReaderNode>,
     /// For each computation, its readers and the number of large arrays that each of them reads.
     arrays: FxHashMap<CompId, FxHashMap<InstId, usize>>,
     /// The nodes that the last update replaced, unless it was kept or rolled back.
-    before: Vec<(InstId, Node)>,
+    undo: Vec<(InstId, ReaderNode)>,
 }
 
 /// The facts about one instruction and its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Node {
+struct ReaderNode {
     /// Whether the value is a large array, or is inlined and computed from one.
     is_from_large: bool,
     /// Whether the value is a large array, or is reached from one through inlined values and
@@ -46,15 +46,15 @@ struct Node {
 
 /// A module, the facts about its instructions, and the test for large arrays.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct ReadersView<'a> {
     pub(super) module: &'a Module,
     pub(super) facts: &'a AllFacts,
     pub(super) is_large: &'a dyn Fn(InstId) -> bool,
 }
 
-impl LoneReaders {
+impl UnsharedReaders {
     /// Adds all instructions of a computation.
-    pub(super) fn enter(&mut self, computation: CompId, view: View<'_>) {
+    pub(super) fn enter(&mut self, computation: CompId, view: ReadersView<'_>) {
         let module = view.module;
         self.nodes.fill(module.instruction_bound());
         // All other instructions read no large array, and have no readers.
@@ -62,7 +62,8 @@ impl LoneReaders {
         for id in module.instructions(computation) {
             let (is_from_large, leads_to_large) = self.seen_from_operands(id, view);
             if is_from_large || leads_to_large {
-                self.nodes.set(id, Node { is_from_large, leads_to_large, ..Node::default() });
+                self.nodes
+                    .set(id, ReaderNode { is_from_large, leads_to_large, ..ReaderNode::default() });
             }
             let reads = |&operand: &InstId| self.nodes[operand].is_from_large;
             if leads_to_large || module.operands(id).iter().any(reads) {
@@ -79,8 +80,8 @@ impl LoneReaders {
 
     /// Updates the readers after edits: the instructions in `edited`, or the facts about them, may
     /// have changed.
-    pub(super) fn update(&mut self, edited: &[InstId], view: View<'_>) {
-        self.before.clear();
+    pub(super) fn update(&mut self, edited: &[InstId], view: ReadersView<'_>) {
+        self.undo.clear();
         let module = view.module;
         let mut met = self.follow_down(edited, view);
         let operands: Vec<InstId> =
@@ -109,7 +110,7 @@ impl LoneReaders {
 
     /// Computes the node of every instruction again, users before operands. `left` holds the edited
     /// instructions that were not visited yet, including removed ones.
-    fn visit_all(&mut self, left: VecDeque<InstId>, view: View<'_>) {
+    fn visit_all(&mut self, left: VecDeque<InstId>, view: ReadersView<'_>) {
         let module = view.module;
         for id in left.into_iter().filter(|&id| module.instruction(id).parent().is_none()) {
             self.visit(id, view);
@@ -123,22 +124,23 @@ impl LoneReaders {
 
     /// Computes the node of an instruction again from its users. Returns whether its operands see a
     /// difference.
-    fn visit(&mut self, id: InstId, view: View<'_>) -> bool {
+    fn visit(&mut self, id: InstId, view: ReadersView<'_>) -> bool {
         let is_there = view.module.instruction(id).parent().is_some();
-        let node = if is_there { self.seen_from_users(id, view) } else { Node::default() };
+        let node = if is_there { self.seen_from_users(id, view) } else { ReaderNode::default() };
         let old = &self.nodes[id];
         if *old == node {
             return false;
         }
         let is_seen = old.reads != node.reads || old.readers != node.readers;
-        self.before.push((id, old.clone()));
+        self.undo.push((id, old.clone()));
         self.set(id, node);
         is_seen
     }
 
-    /// Computes [`Node::is_from_large`] and [`Node::leads_to_large`] again, from operands to users.
-    /// Returns the edited instructions and the users of those that changed, each once.
-    fn follow_down(&mut self, edited: &[InstId], view: View<'_>) -> Vec<InstId> {
+    /// Computes [`ReaderNode::is_from_large`] and [`ReaderNode::leads_to_large`] again, from
+    /// operands to users. Returns the edited instructions and the users of those that changed, each
+    /// once.
+    fn follow_down(&mut self, edited: &[InstId], view: ReadersView<'_>) -> Vec<InstId> {
         let mut met = edited.to_vec();
         let mut is_met: FxHashSet<InstId> = edited.iter().copied().collect();
         let mut waiting = is_met.clone();
@@ -152,7 +154,7 @@ impl LoneReaders {
             if found == (old.is_from_large, old.leads_to_large) {
                 continue;
             }
-            self.before.push((id, old.clone()));
+            self.undo.push((id, old.clone()));
             // The readers are updated later, by `visit`.
             let node = self.nodes.get_mut(id);
             (node.is_from_large, node.leads_to_large) = found;
@@ -169,18 +171,18 @@ impl LoneReaders {
     }
 
     pub(super) fn roll_back(&mut self) {
-        for (id, node) in std::mem::take(&mut self.before).into_iter().rev() {
+        for (id, node) in std::mem::take(&mut self.undo).into_iter().rev() {
             self.set(id, node);
         }
     }
 
     pub(super) fn keep(&mut self) {
-        self.before.clear();
+        self.undo.clear();
     }
 
     /// Returns the instructions that the last update changed.
     pub(super) fn changed(&self) -> impl Iterator<Item = InstId> + '_ {
-        self.before.iter().map(|&(id, _)| id)
+        self.undo.iter().map(|&(id, _)| id)
     }
 
     /// Returns how often a large array is read beyond the first time.
@@ -194,8 +196,8 @@ impl LoneReaders {
         self.arrays.get(&computation).map_or(0, FxHashMap::len)
     }
 
-    /// Computes [`Node::is_from_large`] and [`Node::leads_to_large`] from the operands.
-    fn seen_from_operands(&self, id: InstId, view: View<'_>) -> (bool, bool) {
+    /// Computes [`ReaderNode::is_from_large`] and [`ReaderNode::leads_to_large`] from the operands.
+    fn seen_from_operands(&self, id: InstId, view: ReadersView<'_>) -> (bool, bool) {
         let role = view.facts.role(id);
         let is_large = (view.is_large)(id);
         let (mut from_large, mut to_large) = (is_large, is_large);
@@ -209,8 +211,8 @@ impl LoneReaders {
     }
 
     /// Computes the node of an instruction from the nodes of its users.
-    fn seen_from_users(&self, id: InstId, view: View<'_>) -> Node {
-        let View { module, facts, is_large } = view;
+    fn seen_from_users(&self, id: InstId, view: ReadersView<'_>) -> ReaderNode {
+        let ReadersView { module, facts, is_large } = view;
         let (old, role) = (&self.nodes[id], facts.role(id));
         let is_stored = || module.is_root(id) || facts.is_stored(module, id);
         let reads = module.operands(id).iter().any(|&of| self.nodes[of].is_from_large)
@@ -225,7 +227,7 @@ impl LoneReaders {
         }
         let is_read = !readers.is_empty() && !role.is_inlined() && !role.is_alias() && is_large(id);
         let parent = module.instruction(id).parent();
-        Node { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
+        ReaderNode { reads, array_of: parent.filter(|_| is_read), readers, ..*old }
     }
 
     /// Adds to `readers` the instructions that read main memory for one use of a value: `user`
@@ -249,7 +251,7 @@ impl LoneReaders {
     }
 
     /// Replaces the node of an instruction, and updates the counts of its readers.
-    fn set(&mut self, id: InstId, node: Node) {
+    fn set(&mut self, id: InstId, node: ReaderNode) {
         let old = std::mem::replace(self.nodes.get_mut(id), node);
         if let Some(computation) = old.array_of {
             let arrays = self.arrays.entry(computation).or_default();
