@@ -126,7 +126,7 @@ fn candidates(module: &mut Module, cx: &mut Context<'_>) -> Vec<Copies> {
         }
         let fused = |id: InstId| ledger.residency(id) == Residency::Inlined;
         let mut shared: BTreeMap<InstId, Vec<Shared>> = BTreeMap::new();
-        let is_small = |id| model.stays_on_chip(model.weigh(module.shape(id)));
+        let is_small = |id| model.stays_on_chip(model.with_footprint(module.shape(id)));
         for one in shared_values(module, computation, target.library_elements, &fused) {
             if !is_small(one.value) {
                 shared.entry(one.value).or_default().push(one);

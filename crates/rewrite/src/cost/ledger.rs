@@ -26,7 +26,7 @@ use super::sweep_count::SweepCount;
 use super::sweeps::{MemorySweeps, Scratch};
 use super::total::Total;
 use super::unshared_readers::{ReadersView, UnsharedReaders};
-use super::{Cost, CostModel, Weighed, as_f64};
+use super::{Cost, CostModel, SizedShape, as_f64};
 use crate::guards::is_guard;
 
 /// The costs of a module, its computations and its instructions.
@@ -397,10 +397,10 @@ impl<'a> Ledger<'a> {
         let (mut cost, opcode) = (facts.cost, module.opcode(id));
         if module.entry() == Some(computation) {
             if opcode == Opcode::Parameter {
-                cost += model.main_memory_read(self.weighed(module, id));
+                cost += model.main_memory_read(self.sized_shape(module, id));
             }
             if facts.is_inlined() && module.is_root(id) {
-                cost += model.stored(self.weighed(module, id));
+                cost += model.store_cost(self.sized_shape(module, id));
             }
         }
         if runs_its_callees(opcode) && !is_guard(module, id) {
@@ -409,12 +409,12 @@ impl<'a> Ledger<'a> {
             });
         }
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {
-            cost += model.stored(self.weighed(module, id));
+            cost += model.store_cost(self.sized_shape(module, id));
         }
         if let Some(times) =
             self.readers.as_ref().map(|readers| readers.rereads(id)).filter(|&n| n > 0)
         {
-            let again = model.main_memory_read(self.weighed(module, id)).cycles;
+            let again = model.main_memory_read(self.sized_shape(module, id)).cycles;
             cost.cycles += again * as_f64(u64::try_from(times).unwrap_or(u64::MAX));
         }
         Contribution {
@@ -480,7 +480,7 @@ impl<'a> Ledger<'a> {
             for (payer, output) in outputs(module, computation, &self.facts) {
                 // An instruction without cost stores nothing: its result is in memory already.
                 let stored = self.cycles_with(&extra, payer);
-                let unread = model.written_only(self.weighed(module, output)).min(stored);
+                let unread = model.read_back_cycles(self.sized_shape(module, output)).min(stored);
                 extra.add_cycles(payer, -unread);
             }
         }
@@ -532,13 +532,13 @@ impl<'a> Ledger<'a> {
             MemorySweeps::of((module, computation), &model, facts, &is_large, &mut scratch);
         for (id, times) in sweeps.rereads() {
             if times > 0 {
-                let again = model.main_memory_read(self.weighed(module, id)).cycles;
+                let again = model.main_memory_read(self.sized_shape(module, id)).cycles;
                 extra.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
             }
             // A slice of the array reads its own part of it.
             let users = module.uses(id).map(|one| one.user);
             for part in users.filter(|&user| module.opcode(user) == Opcode::Slice) {
-                let read = model.main_memory_read(self.weighed(module, part)).cycles;
+                let read = model.main_memory_read(self.sized_shape(module, part)).cycles;
                 extra.add_cycles(part, read);
             }
         }
@@ -546,8 +546,8 @@ impl<'a> Ledger<'a> {
         sweeps.count()
     }
 
-    fn weighed<'m>(&self, module: &'m Module, id: InstId) -> Weighed<'m> {
-        Weighed { shape: module.shape(id), footprint: self.facts[id].footprint }
+    fn sized_shape<'m>(&self, module: &'m Module, id: InstId) -> SizedShape<'m> {
+        SizedShape { shape: module.shape(id), footprint: self.facts[id].footprint }
     }
 }
 

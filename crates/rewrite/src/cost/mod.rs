@@ -55,7 +55,7 @@ const LOOKED_THROUGH: usize = 4;
 
 /// A shape, and the memory that a value of this shape occupies.
 #[derive(Clone, Copy, Debug)]
-pub struct Weighed<'a> {
+pub struct SizedShape<'a> {
     /// The shape.
     pub shape: &'a Shape,
     /// The memory that a value of the shape occupies.
@@ -66,12 +66,12 @@ pub struct Weighed<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// The operand's shape and footprint.
-    pub value: Weighed<'a>,
+    pub value: SizedShape<'a>,
     /// Whether the operand is computed where it is used, and not stored.
     pub fused: bool,
     /// Whether the operand is a fused reshape that changes the minor dim. Its users must then split
     /// the index of each element.
-    pub regrouped: bool,
+    pub changes_minor: bool,
 }
 
 /// The cost model of one target.
@@ -90,8 +90,8 @@ impl<'m> CostModel<'m> {
     }
 
     /// Returns a shape with its footprint.
-    pub fn weigh<'a>(&self, shape: &'a Shape) -> Weighed<'a> {
-        Weighed { shape, footprint: self.footprint(shape) }
+    pub fn with_footprint<'a>(&self, shape: &'a Shape) -> SizedShape<'a> {
+        SizedShape { shape, footprint: self.footprint(shape) }
     }
 
     /// Computes the memory that a value of a shape occupies: for a tuple, the sum over its arrays.
@@ -137,8 +137,8 @@ impl<'m> CostModel<'m> {
         let shape = module.shape(id);
         let fused = self.is_fused(module, id);
         let source = module.operands(id).first().map(|&source| module.shape(source));
-        let regrouped = fused && regroups(module.op(id), source, shape);
-        Operand { value: self.weigh(shape), fused, regrouped }
+        let changes_minor = fused && changes_minor(module.op(id), source, shape);
+        Operand { value: self.with_footprint(shape), fused, changes_minor }
     }
 
     /// Returns a value that a patch reads or adds as an operand. `fused` says, for each instruction
@@ -157,11 +157,11 @@ impl<'m> CostModel<'m> {
         let shape = patch.shape(module, value);
         let fused = fused.get(index).copied().unwrap_or(false);
         let planned = patch.planned().get(index).filter(|_| fused);
-        let regrouped = planned.is_some_and(|planned| {
+        let changes_minor = planned.is_some_and(|planned| {
             let source = planned.operands.first().map(|&source| patch.shape(module, source));
-            regroups(&planned.op, source, shape)
+            changes_minor(&planned.op, source, shape)
         });
-        Operand { value: self.weigh(shape), fused, regrouped }
+        Operand { value: self.with_footprint(shape), fused, changes_minor }
     }
 
     /// Checks whether an instruction is fused: its result is computed where it is used, and never
@@ -181,15 +181,17 @@ impl<'m> CostModel<'m> {
 
     /// Computes the cost of an instruction from its op, result and operands. The cost leaves out
     /// the computations that the instruction calls, and the cycles that [`Self::in_module`] adds.
-    pub fn instruction(&self, op: &Op, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+    pub fn instruction(&self, op: &Op, result: SizedShape<'_>, operands: &[Operand<'_>]) -> Cost {
         match op {
             Op::Parameter(_) | Op::GetTupleElement(_) | Op::AfterAll | Op::Bitcast => {
                 Cost::default()
             }
             Op::Constant(_) if self.fuses(op, result.shape, operands) => Cost::default(),
             Op::Constant(_) => self.main_memory_read(result),
-            Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => self.fused_stored(operands),
-            Op::CustomCall(attrs) if attrs.crossing().is_some() => self.fused_stored(operands),
+            Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => {
+                self.store_fused_cost(operands)
+            }
+            Op::CustomCall(attrs) if attrs.crossing().is_some() => self.store_fused_cost(operands),
             Op::Reshape(_) => self.reshape(result, operands),
             Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
             Op::Copy => self.copy(result, operands),
@@ -199,7 +201,7 @@ impl<'m> CostModel<'m> {
                 let mut cost = if self.target.fuses_contractions {
                     self.load_and_store(result, operands)
                 } else {
-                    self.opaque(result, operands)
+                    self.unfused_cost(result, operands)
                 };
                 cost.flops = contraction_flops(op, result.shape, operands);
                 cost.cycles += as_f64(cost.flops) / self.target.matmul_flops_per_cycle;
@@ -212,9 +214,9 @@ impl<'m> CostModel<'m> {
                 if stored { self.load(result) } else { Cost::default() }
             }
             Op::Slice(_) => {
-                let mut cost = self.fused_stored(operands);
+                let mut cost = self.store_fused_cost(operands);
                 cost += self.load(result);
-                cost += self.stored(result);
+                cost += self.store_cost(result);
                 cost
             }
             Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
@@ -229,17 +231,17 @@ impl<'m> CostModel<'m> {
                 cost += self.compute(result, cycles);
                 cost
             }
-            _ => self.opaque(result, operands),
+            _ => self.unfused_cost(result, operands),
         }
     }
 
     /// Computes the sum of the costs of all instructions that a patch adds.
     pub fn patch(&self, module: &Module, patch: &Patch) -> Cost {
-        self.planned(module, patch).0.into_iter().sum()
+        self.patch_costs(module, patch).0.into_iter().sum()
     }
 
     /// Computes the cost of each instruction that a patch adds, and whether each is fused.
-    pub fn planned(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
+    pub fn patch_costs(&self, module: &Module, patch: &Patch) -> (Vec<Cost>, Vec<bool>) {
         let mut fused: Vec<bool> = Vec::with_capacity(patch.planned().len());
         let mut costs = Vec::with_capacity(patch.planned().len());
         for planned in patch.planned() {
@@ -258,7 +260,7 @@ impl<'m> CostModel<'m> {
                 }
                 _ => self.fuses(&planned.op, &planned.shape, &operands),
             });
-            let result = self.weigh(&planned.shape);
+            let result = self.with_footprint(&planned.shape);
             costs.push(self.in_module(module, &planned.op, result, &operands));
         }
         (costs, fused)
@@ -268,7 +270,7 @@ impl<'m> CostModel<'m> {
     pub fn of(&self, module: &Module, id: InstId) -> Cost {
         let operands: SmallVec<[Operand<'_>; 4]> =
             module.operands(id).iter().map(|&o| self.operand(module, o)).collect();
-        self.in_module(module, module.op(id), self.weigh(module.shape(id)), &operands)
+        self.in_module(module, module.op(id), self.with_footprint(module.shape(id)), &operands)
     }
 
     /// Computes the cost of an instruction whose computations are in `module`:
@@ -280,7 +282,7 @@ impl<'m> CostModel<'m> {
         &self,
         module: &Module,
         op: &Op,
-        result: Weighed<'_>,
+        result: SizedShape<'_>,
         operands: &[Operand<'_>],
     ) -> Cost {
         let mut cost = self.instruction(op, result, operands);
@@ -307,7 +309,7 @@ impl<'m> CostModel<'m> {
         false
     }
 
-    fn reshape(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+    fn reshape(&self, result: SizedShape<'_>, operands: &[Operand<'_>]) -> Cost {
         let (Some(operand), Some(to)) = (operands.first(), result.shape.as_array()) else {
             return Cost::default();
         };
@@ -316,15 +318,15 @@ impl<'m> CostModel<'m> {
         // If nothing moves, the reshape of a stored value is only another name for it. A reshape of
         // a fused value that changes the minor dim costs as much as one that keeps tiles: either
         // its users split the index of each element, or the value is stored to avoid that.
-        let regroups = large_minor(from) != large_minor(to);
-        let breaks_loop = moved.kind == MoveKind::Free && operand.fused && regroups;
+        let changes_minor = large_minor(from) != large_minor(to);
+        let breaks_loop = moved.kind == MoveKind::Free && operand.fused && changes_minor;
         let kind = if breaks_loop { MoveKind::KeepsTiles } else { moved.kind };
-        self.moved(kind, moved.realigned_vectors, result, operands)
+        self.move_cost(kind, moved.realigned_vectors, result, operands)
     }
 
     fn transpose(
         &self,
-        result: Weighed<'_>,
+        result: SizedShape<'_>,
         operands: &[Operand<'_>],
         permutation: &[i64],
     ) -> Cost {
@@ -335,13 +337,13 @@ impl<'m> CostModel<'m> {
         let moved = self.memo.transpose(self.target, [from, to], permutation);
         match moved.kind {
             // Unlike a reshape that keeps tiles, such a transpose moves whole tiles.
-            MoveKind::KeepsTiles => self.opaque(result, operands),
-            kind => self.moved(kind, moved.realigned_vectors, result, operands),
+            MoveKind::KeepsTiles => self.unfused_cost(result, operands),
+            kind => self.move_cost(kind, moved.realigned_vectors, result, operands),
         }
     }
 
     /// Computes the cost of a copy. A copy into another layout moves elements as a transpose does.
-    fn copy(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+    fn copy(&self, result: SizedShape<'_>, operands: &[Operand<'_>]) -> Cost {
         let layout = |shape: &Shape| shape.as_array().map(ArrayShape::layout_or_default);
         let from = operands.first().and_then(|operand| layout(operand.value.shape));
         match from.zip(layout(result.shape)) {
@@ -349,15 +351,15 @@ impl<'m> CostModel<'m> {
                 let same: SmallVec<[i64; 6]> = (0..).take(to.rank()).collect();
                 self.transpose(result, operands, &same)
             }
-            _ => self.opaque(result, operands),
+            _ => self.unfused_cost(result, operands),
         }
     }
 
-    fn moved(
+    fn move_cost(
         &self,
         kind: MoveKind,
         realigned_vectors: u64,
-        result: Weighed<'_>,
+        result: SizedShape<'_>,
         operands: &[Operand<'_>],
     ) -> Cost {
         match kind {
@@ -368,7 +370,7 @@ impl<'m> CostModel<'m> {
             }
             MoveKind::Realigns => {
                 let mut cost = self.loads(operands);
-                cost += self.stored(result);
+                cost += self.store_cost(result);
                 cost.realigned_vectors = realigned_vectors;
                 let shapes = operands.iter().map(|o| o.value.shape).chain([result.shape]);
                 cost.cycles += self.realignment(realigned_vectors, shapes);
@@ -387,26 +389,27 @@ impl<'m> CostModel<'m> {
         by_rows.map_or(whole, |cycles| cycles.min(whole))
     }
 
-    /// Computes the cost of a broadcast. If a regrouped operand varies along the minor dim of the
-    /// result, its index is split for each element, at `recompute_cycles` per vector. Otherwise the
-    /// operand is constant along each row, and is computed once per row at no extra cost.
-    fn broadcast(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+    /// Computes the cost of a broadcast. If an operand that changes the minor dim varies along the
+    /// minor dim of the result, its index is split for each element, at `recompute_cycles` per
+    /// vector. Otherwise it is constant along each row, and is computed once per row at no extra
+    /// cost.
+    fn broadcast(&self, result: SizedShape<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let mut cost = self.loads(operands);
         cost += Cost { flops: 0, ..self.compute(result, 1.0) };
-        let regrouped = operands.iter().any(|operand| operand.regrouped);
-        if regrouped && result.shape.as_array().is_some_and(|array| takes_minor(array, dims)) {
+        let changes_minor = operands.iter().any(|operand| operand.changes_minor);
+        if changes_minor && result.shape.as_array().is_some_and(|array| takes_minor(array, dims)) {
             cost.cycles += as_f64(result.footprint.vectors) * self.target.recompute_cycles;
         }
         cost
     }
 
-    fn reduce(&self, result: Weighed<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
+    fn reduce(&self, result: SizedShape<'_>, operands: &[Operand<'_>], dims: &[i64]) -> Cost {
         let (arrays, _inits) = operands.split_at(operands.len() / 2);
         let mut cost = self.loads(arrays);
         for array in arrays {
             cost += self.compute(array.value, 1.0);
         }
-        cost += self.stored(result);
+        cost += self.store_cost(result);
         if arrays
             .first()
             .and_then(|o| o.value.shape.as_array())
@@ -439,19 +442,19 @@ impl<'m> CostModel<'m> {
 
     /// Computes the cost of an op that cannot fuse: its fused operands are stored first, all
     /// operands are loaded, and its result is stored.
-    fn opaque(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
-        let mut cost = self.fused_stored(operands);
+    fn unfused_cost(&self, result: SizedShape<'_>, operands: &[Operand<'_>]) -> Cost {
+        let mut cost = self.store_fused_cost(operands);
         for operand in operands {
             cost += self.load(operand.value);
         }
-        cost += self.stored(result);
+        cost += self.store_cost(result);
         cost
     }
 
     /// Computes the cost of loading the operands that are stored, and of storing the result.
-    fn load_and_store(&self, result: Weighed<'_>, operands: &[Operand<'_>]) -> Cost {
+    fn load_and_store(&self, result: SizedShape<'_>, operands: &[Operand<'_>]) -> Cost {
         let mut cost = self.loads(operands);
-        cost += self.stored(result);
+        cost += self.store_cost(result);
         cost
     }
 
@@ -461,12 +464,12 @@ impl<'m> CostModel<'m> {
     }
 
     /// Computes the cost of storing the fused operands, for a reader that cannot fuse.
-    fn fused_stored(&self, operands: &[Operand<'_>]) -> Cost {
-        operands.iter().filter(|o| o.fused).map(|o| self.stored(o.value)).sum()
+    fn store_fused_cost(&self, operands: &[Operand<'_>]) -> Cost {
+        operands.iter().filter(|o| o.fused).map(|o| self.store_cost(o.value)).sum()
     }
 
     /// Computes the cost of loading a value from vector memory: `vectors / load_slots` cycles.
-    pub fn load(&self, Weighed { footprint, .. }: Weighed<'_>) -> Cost {
+    pub fn load(&self, SizedShape { footprint, .. }: SizedShape<'_>) -> Cost {
         let cycles = as_f64(footprint.vectors) / f64::from(self.target.load_slots.max(1));
         traffic(cycles, footprint)
     }
@@ -474,7 +477,7 @@ impl<'m> CostModel<'m> {
     /// Computes the cost of storing a result: `vectors / store_slots` cycles. Unless the value
     /// stays in vector memory, moving it to main memory and back adds
     /// `2 * padded_bytes / hbm_bytes_per_cycle` cycles.
-    pub fn stored(&self, value: Weighed<'_>) -> Cost {
+    pub fn store_cost(&self, value: SizedShape<'_>) -> Cost {
         let footprint = value.footprint;
         let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
         let crossings =
@@ -482,15 +485,15 @@ impl<'m> CostModel<'m> {
         traffic(store + crossings, footprint)
     }
 
-    /// Returns the cycles of reading a stored value back from main memory. [`Self::stored`]
+    /// Returns the cycles of reading a stored value back from main memory. [`Self::store_cost`]
     /// includes them; they are taken off the cost of a value that nothing reads again.
-    fn written_only(&self, value: Weighed<'_>) -> f64 {
+    fn read_back_cycles(&self, value: SizedShape<'_>) -> f64 {
         if self.stays_on_chip(value) { 0.0 } else { self.crossing(value.footprint) }
     }
 
     /// Checks whether a value is small enough to stay in vector memory between its producer and its
     /// readers.
-    pub fn stays_on_chip(&self, value: Weighed<'_>) -> bool {
+    pub fn stays_on_chip(&self, value: SizedShape<'_>) -> bool {
         self.holds_on_chip(value.footprint.padded_bytes)
     }
 
@@ -504,7 +507,7 @@ impl<'m> CostModel<'m> {
     }
 
     /// Computes the cost of reading a value from main memory once.
-    fn main_memory_read(&self, value: Weighed<'_>) -> Cost {
+    fn main_memory_read(&self, value: SizedShape<'_>) -> Cost {
         Cost { cycles: self.crossing(value.footprint), ..Cost::default() }
     }
 
@@ -517,7 +520,7 @@ impl<'m> CostModel<'m> {
     /// Computes the cost of one operation on each element of a value:
     /// `vectors * cycles / vector_alu_slots`,
     /// where `cycles` is the number of issue slots that the operation takes per vector.
-    fn compute(&self, value: Weighed<'_>, cycles: f64) -> Cost {
+    fn compute(&self, value: SizedShape<'_>, cycles: f64) -> Cost {
         let elements = value.shape.as_array().and_then(ArrayShape::num_elements).unwrap_or(0);
         let vectors = as_f64(value.footprint.vectors);
         Cost {
@@ -551,7 +554,7 @@ fn as_f64(count: u64) -> f64 {
 }
 
 /// Checks whether an op is a reshape that changes the size of the minor dim, dims of size 1 aside.
-fn regroups(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
+fn changes_minor(op: &Op, from: Option<&Shape>, to: &Shape) -> bool {
     let minor = |shape: &Shape| shape.as_array().map(large_minor);
     op.opcode() == Opcode::Reshape && from.and_then(minor) != minor(to)
 }

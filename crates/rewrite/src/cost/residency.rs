@@ -9,7 +9,7 @@ use tilewright_target::Footprint;
 
 use super::contraction::{copies_of_images, is_contraction, moves_space};
 use super::roles::Role;
-use super::{Cost, CostModel, Operand, Weighed, regroups};
+use super::{Cost, CostModel, Operand, SizedShape, changes_minor};
 use crate::guards::{calls_guard, is_guard};
 
 /// Where the result of an instruction lives.
@@ -29,8 +29,8 @@ pub enum Residency {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Facts {
     pub(super) residency: Residency,
-    /// Whether its users must split the index of each element: see [`Operand::regrouped`].
-    pub(super) regrouped: bool,
+    /// Whether its users must split the index of each element: see [`Operand::changes_minor`].
+    pub(super) changes_minor: bool,
     /// Whether the result is an array too large for vector memory.
     pub(super) is_large: bool,
     /// Whether the instruction is a contraction whose operands and result stay in vector memory,
@@ -56,8 +56,8 @@ impl Facts {
     /// Checks whether the users of an instruction cost the same with these facts as with `other`.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         let seen = |facts: &Self| {
-            let Self { residency, regrouped, moves_space, shape, footprint, .. } = *facts;
-            (residency, regrouped, moves_space, shape, footprint)
+            let Self { residency, changes_minor, moves_space, shape, footprint, .. } = *facts;
+            (residency, changes_minor, moves_space, shape, footprint)
         };
         seen(self) == seen(other)
     }
@@ -109,18 +109,18 @@ impl CostModel<'_> {
             .operands(id)
             .iter()
             .map(|&operand| {
-                let Facts { footprint, regrouped, .. } = known[operand];
-                let value = Weighed { shape: module.shape(operand), footprint };
-                Operand { value, fused: known[operand].is_inlined(), regrouped }
+                let Facts { footprint, changes_minor, .. } = known[operand];
+                let value = SizedShape { shape: module.shape(operand), footprint };
+                Operand { value, fused: known[operand].is_inlined(), changes_minor }
             })
             .collect();
         let shape_id = module.instruction(id).shape_id();
         let (op, shape) = (module.op(id), module.shape(id));
         let result = match known[id] {
             Facts { shape: Some(known), footprint, .. } if known == shape_id => {
-                Weighed { shape, footprint }
+                SizedShape { shape, footprint }
             }
-            _ => self.weigh(shape),
+            _ => self.with_footprint(shape),
         };
         let is_inlined = self.fuses(op, result.shape, &operands);
         let residency = if is_inlined {
@@ -142,7 +142,7 @@ impl CostModel<'_> {
         let all_small = is_small(result) && operands.iter().all(|o| is_small(o.value));
         Facts {
             residency,
-            regrouped: is_inlined && regroups(op, source, result.shape),
+            changes_minor: is_inlined && changes_minor(op, source, result.shape),
             is_large: result.shape.as_array().is_some() && !is_small(result),
             is_small_contraction: all_small && is_contraction(module, id),
             shape: Some(shape_id),

@@ -137,7 +137,7 @@ impl CostModel<'_> {
             let row = ArrayShape::new(array.element_type, row).into();
             array.has_default_layout()
                 && dims.iter().all(is_within)
-                && self.stays_on_chip(self.weigh(&row))
+                && self.stays_on_chip(self.with_footprint(&row))
         };
         reduced_arrays(module, id).iter().all(|&array| module.array_shape(array).is_some_and(holds))
     }

@@ -6,7 +6,7 @@ use tilewright_ir::ops::dims::WindowDim;
 use tilewright_ir::{ArrayShape, Dims, Shape};
 use tilewright_target::Alignment;
 
-use super::{Cost, CostModel, Operand, Weighed, as_f64};
+use super::{Cost, CostModel, Operand, SizedShape, as_f64};
 
 /// A window that moves over an array.
 struct Windows<'a> {
@@ -22,10 +22,10 @@ struct Windows<'a> {
 
 /// A dim along which a vector spans several elements, and along which a window has to move elements
 /// within vectors.
-struct Inner {
+struct IntraVectorDim {
     dim: usize,
     /// The number of elements of the dim that a vector spans.
-    reach: u64,
+    span: u64,
     /// The number of cycles to move all elements of a vector along the dim.
     shift: f64,
     /// The number of further moves after which the results left in a vector are adjacent.
@@ -37,19 +37,19 @@ impl CostModel<'_> {
     /// reduce, unless windows overlap: then it is stored first and loaded again.
     pub(super) fn reduce_window(
         &self,
-        result: Weighed<'_>,
+        result: SizedShape<'_>,
         operands: &[Operand<'_>],
         window: &[WindowDim],
     ) -> Cost {
         let (arrays, _inits) = operands.split_at(operands.len() / 2);
-        let mut cost = self.stored(result);
+        let mut cost = self.store_cost(result);
         for operand in arrays {
             let array = operand.value.shape.as_array();
             let Some(windows) = array.and_then(|array| Windows::of(array, window)) else {
                 continue;
             };
             if operand.fused && windows.overlap() {
-                cost += self.stored(operand.value);
+                cost += self.store_cost(operand.value);
             }
             if !operand.fused || windows.overlap() {
                 cost += self.load(operand.value);
@@ -83,7 +83,7 @@ impl CostModel<'_> {
     /// Computes the cycles of windows on a tiled memory. Whole vectors are combined first, along
     /// the dims that lie across vectors, and then the elements within vectors.
     fn windows_in_tiles(&self, windows: &Windows<'_>) -> f64 {
-        let inner = self.inner(windows);
+        let inner = self.intra_vector_dims(windows);
         let mut dims = Dims::from_slice(windows.array.dims());
         let mut taps = 1;
         for (dim, w) in windows.window.iter().enumerate() {
@@ -100,13 +100,13 @@ impl CostModel<'_> {
             let again = combined - as_f64(self.memo.footprint(self.target, windows.array).vectors);
             cycles += again.max(0.0) / f64::from(self.target.load_slots.max(1));
         }
-        for Inner { dim, reach, shift, sifts } in inner {
+        for IntraVectorDim { dim, span, shift, sifts } in inner {
             let w = windows.window[dim];
             // Taps that are whole vectors apart are combined before any elements are moved.
             let size = w.size.max(1).unsigned_abs();
-            let left = vectors.div_ceil((size.min(w.stride.max(1).unsigned_abs()) / reach).max(1));
+            let left = vectors.div_ceil((size.min(w.stride.max(1).unsigned_abs()) / span).max(1));
             let step = shift + self.operations(1.0);
-            cycles += as_f64(left) * as_f64(halvings(size.min(reach))) * step;
+            cycles += as_f64(left) * as_f64(halvings(size.min(span))) * step;
             dims[dim] = windows.places[dim];
             vectors = self.vectors(windows, &dims);
             if scatters(&w) {
@@ -120,19 +120,19 @@ impl CostModel<'_> {
 
     /// Returns the dims along which elements have to move within vectors: the second-minor dim,
     /// then the minor one.
-    fn inner(&self, windows: &Windows<'_>) -> SmallVec<[Inner; 2]> {
+    fn intra_vector_dims(&self, windows: &Windows<'_>) -> SmallVec<[IntraVectorDim; 2]> {
         let bits = windows.array.element_type.bytes().saturating_mul(8);
         let [rows, lanes] = self.target.tile(bits);
         let rotation = self.target.cross_lane_reduce_cycles;
         // One operation shifts the rows of a vector, and no further moves are needed.
         let kinds = [(lanes, rotation, halvings(lanes)), (rows, self.operations(1.0), 0)];
         let inner = windows.inner_dims().into_iter().zip(kinds).filter_map(|(dim, kind)| {
-            let (reach, shift, sifts) = kind;
+            let (span, shift, sifts) = kind;
             let moves =
-                !keeps_vectors(windows.window.get(dim)?, *windows.array.dims().get(dim)?, reach);
-            moves.then_some(Inner { dim, reach, shift, sifts })
+                !keeps_vectors(windows.window.get(dim)?, *windows.array.dims().get(dim)?, span);
+            moves.then_some(IntraVectorDim { dim, span, shift, sifts })
         });
-        let mut inner: SmallVec<[Inner; 2]> = inner.collect();
+        let mut inner: SmallVec<[IntraVectorDim; 2]> = inner.collect();
         inner.reverse();
         inner
     }
@@ -175,13 +175,13 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// Checks whether a window along a dim combines vectors that span `reach` elements of the dim as
+/// Checks whether a window along a dim combines vectors that span `span` elements of the dim as
 /// they are, without moving elements within them.
-fn keeps_vectors(w: &WindowDim, size: i64, reach: u64) -> bool {
-    let whole = |distance: i64| distance.unsigned_abs().is_multiple_of(reach.max(1));
+fn keeps_vectors(w: &WindowDim, size: i64, span: u64) -> bool {
+    let whole = |distance: i64| distance.unsigned_abs().is_multiple_of(span.max(1));
     let alone = w.size == 1 && w.output_size(size) == Some(size);
     let apart = w.stride == 1 && w.base_dilation == 1 && whole(w.window_dilation);
-    reach <= 1 || alone || apart && whole(w.padding_low)
+    span <= 1 || alone || apart && whole(w.padding_low)
 }
 
 /// Checks whether a window leaves its results apart from each other within vectors.

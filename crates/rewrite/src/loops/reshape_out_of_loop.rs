@@ -247,15 +247,15 @@ impl FormCosts<'_> {
     /// state is stored.
     fn store_cycles(&self, id: InstId) -> f64 {
         let operand = self.model.operand(self.module, id);
-        if operand.fused { self.model.stored(operand.value).cycles } else { 0.0 }
+        if operand.fused { self.model.store_cost(operand.value).cycles } else { 0.0 }
     }
 
     /// Returns the cycles before and after.
     fn cycles(&self) -> (f64, f64) {
-        let (costs, fused) = self.model.planned(self.module, &self.patch);
+        let (costs, fused) = self.model.patch_costs(self.module, &self.patch);
         let planned = self.patch.planned().iter().zip(costs).zip(fused);
         let come = planned.map(|((planned, cost), fused)| {
-            let stored = self.model.stored(self.model.weigh(&planned.shape));
+            let stored = self.model.store_cost(self.model.with_footprint(&planned.shape));
             cost.cycles + if fused { stored.cycles } else { 0.0 }
         });
         (self.before, self.after + come.sum::<f64>())

@@ -61,7 +61,7 @@ impl Pass for ReduceAsWindow {
         attempt_each(self, &[Opcode::Reduce], module, cx, |module, id, float_mode| {
             let found = ReduceOfReshape::at(module, id, &WINDOW)?.unless_laid_out(&laid_out)?;
             whole.as_ref().is_none_or(|whole| whole.contains(&found.source)).then_some(())?;
-            let small = model.stays_on_chip(model.weigh(module.shape(found.source)));
+            let small = model.stays_on_chip(model.with_footprint(module.shape(found.source)));
             let left = small && of_reduced(module, found.source, &model);
             (!left).then(|| found.plan(module, &model, float_mode))
         })

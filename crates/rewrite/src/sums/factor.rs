@@ -140,7 +140,7 @@ impl Sum {
     /// Checks whether it reads from main memory.
     pub fn is_large(&self, module: &Module, model: &CostModel<'_>) -> bool {
         let array = module.operands(self.id).first();
-        array.is_some_and(|&array| !model.stays_on_chip(model.weigh(module.shape(array))))
+        array.is_some_and(|&array| !model.stays_on_chip(model.with_footprint(module.shape(array))))
     }
 
     /// Returns the number of elements that it combines into one; `None` if it overflows.

@@ -260,7 +260,7 @@ fn split(module: &Module, computation: CompId, model: &CostModel<'_>) -> Vec<Spl
 
 /// Returns the values that wait for a sum of a large array.
 fn late(module: &Module, computation: CompId, model: &CostModel<'_>) -> FxHashSet<InstId> {
-    let is_large = |&id: &InstId| !model.stays_on_chip(model.weigh(module.shape(id)));
+    let is_large = |&id: &InstId| !model.stays_on_chip(model.with_footprint(module.shape(id)));
     let mut late = FxHashSet::default();
     for id in module.instructions(computation) {
         let operands = module.operands(id);

@@ -20,7 +20,7 @@ use crate::cost::{Cost, CostModel, Operand};
 /// Returns the members to lay out; none, if the module is cheapest as it is.
 pub(super) fn cheapest(module: &Module, members: &[Member], model: &CostModel<'_>) -> Vec<Member> {
     let plan = Plan::of(module, members);
-    let (costs, _) = model.planned(module, &plan.patch);
+    let (costs, _) = model.patch_costs(module, &plan.patch);
     let mut cut = Cut::default();
     let nodes: FxHashMap<InstId, Node> = members.iter().map(|one| (one.id, cut.node())).collect();
     let by_id = members.iter().map(|one| (one.id, one)).collect();
@@ -137,8 +137,9 @@ impl Network<'_> {
         if !turns_tiles(self.module, id, dim) {
             return Copy { cycles: f64::INFINITY, load: 0.0 };
         }
-        let from = [Operand { value: self.model.weigh(from), fused: true, regrouped: false }];
-        let to = self.model.weigh(to);
+        let from =
+            [Operand { value: self.model.with_footprint(from), fused: true, changes_minor: false }];
+        let to = self.model.with_footprint(to);
         let cycles = self.model.instruction(&Op::Copy, to, &from).cycles;
         Copy { cycles, load: self.model.load(to).cycles }
     }

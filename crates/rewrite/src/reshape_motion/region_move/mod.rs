@@ -247,14 +247,14 @@ impl RegionMover<'_, '_> {
         let Some(whole) = Planner::plan(module, region, dims, setting) else {
             return SmallVec::new();
         };
-        let planned = whole.planned();
+        let planned = whole.patch_costs();
         let part = (self.search.cuts && !is_large(region))
             .then(|| placement::part_to_move(&whole, &planned))
             .flatten()
             .map(|part| region.part(module, |id| part.contains(&id)))
             .and_then(|part| {
                 let part = Planner::plan(module, &part, dims, setting)?;
-                let planned = part.planned();
+                let planned = part.patch_costs();
                 Some(part.weighed(&planned))
             })
             .filter(Move::pays);

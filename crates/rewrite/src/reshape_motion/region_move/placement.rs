@@ -30,7 +30,7 @@ use crate::analysis::region::{LiveIn, LiveOut};
 use crate::cost::{Cost, CostModel, Operand, large_minor};
 
 /// Returns the members of a region to move, if they are neither all nor none; takes the result
-/// of [`Planner::planned`].
+/// of [`Planner::patch_costs`].
 pub(super) fn part_to_move(
     planner: &Planner<'_>,
     (costs, fused): &(Vec<Cost>, Vec<bool>),
@@ -218,8 +218,9 @@ impl Network<'_> {
     }
 
     fn crossing(&self, from: &Shape, to: &Shape) -> Crossing {
-        let operand = [Operand { value: self.model.weigh(from), fused: true, regrouped: false }];
-        let (op, to) = (reshape_op(), self.model.weigh(to));
+        let operand =
+            [Operand { value: self.model.with_footprint(from), fused: true, changes_minor: false }];
+        let (op, to) = (reshape_op(), self.model.with_footprint(to));
         let fused = self.model.fuses(&op, to.shape, &operand);
         let load = if fused { 0.0 } else { self.model.load(to).cycles };
         Crossing { cost: self.model.instruction(&op, to, &operand).cycles, load, fused }
@@ -250,7 +251,7 @@ impl Network<'_> {
         let users = self.module().users(old);
         let mut more: f64 = users.iter().map(|&user| self.user_pays(user, old, then)).sum();
         if self.is_result(old) && then.fused != now.fused {
-            let store = self.model.stored(now.value).cycles;
+            let store = self.model.store_cost(now.value).cycles;
             more += if now.fused { -store } else { store };
         }
         more
@@ -259,15 +260,17 @@ impl Network<'_> {
     /// Returns the additional cycles of a use of a moved value that reads the reshape back.
     fn back_pays(&self, live_out: &LiveOut) -> Option<f64> {
         let fused = self.back(live_out.value)?.fused;
-        let value = self.model.weigh(self.module().shape(live_out.value));
+        let value = self.model.with_footprint(self.module().shape(live_out.value));
         Some(match live_out.user {
             Some(user) => {
                 let new = self.planner.new_shape(live_out.value)?;
                 let old = value.shape.as_array()?;
-                let regrouped = fused && large_minor(new.as_array()?) != large_minor(old);
-                self.user_pays(user, live_out.value, Operand { value, fused, regrouped })
+                let changes_minor = fused && large_minor(new.as_array()?) != large_minor(old);
+                self.user_pays(user, live_out.value, Operand { value, fused, changes_minor })
             }
-            None if self.is_result(live_out.value) && !fused => -self.model.stored(value).cycles,
+            None if self.is_result(live_out.value) && !fused => {
+                -self.model.store_cost(value).cycles
+            }
             None => 0.0,
         })
     }
@@ -288,7 +291,7 @@ impl Network<'_> {
             .iter()
             .map(|&id| if id == old { then } else { model.operand(module, id) })
             .collect();
-        let result = model.weigh(module.shape(user));
+        let result = model.with_footprint(module.shape(user));
         model.in_module(module, op, result, &operands).cycles - self.of(user)
     }
 

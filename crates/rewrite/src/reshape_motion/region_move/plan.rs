@@ -141,11 +141,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the costs of the planned instructions, and which of them are fused.
-    pub(super) fn planned(&self) -> (Vec<Cost>, Vec<bool>) {
-        self.model.planned(self.module, &self.patch)
+    pub(super) fn patch_costs(&self) -> (Vec<Cost>, Vec<bool>) {
+        self.model.patch_costs(self.module, &self.patch)
     }
 
-    /// Returns the move with its costs; takes the result of [`Self::planned`].
+    /// Returns the move with its costs; takes the result of [`Self::patch_costs`].
     pub(super) fn weighed(self, (planned, fused): &(Vec<Cost>, Vec<bool>)) -> Move {
         let before: Cost = self.gone.iter().map(|&id| self.model.of(self.module, id)).sum();
         let after: Cost = planned.iter().copied().sum();
@@ -272,14 +272,14 @@ impl<'a> Planner<'a> {
         let mut more = 0.0;
         for &(old, _) in patch.replaced() {
             if result == Some(old) && then(old).fused != now(old).fused {
-                let store = model.stored(now(old).value).cycles;
+                let store = model.store_cost(now(old).value).cycles;
                 more += if now(old).fused { -store } else { store };
             }
             for user in module.users(old) {
                 if !self.gone.contains(&user) && seen.insert(user) {
                     let operands: SmallVec<[Operand<'_>; 4]> =
                         module.operands(user).iter().map(|&operand| then(operand)).collect();
-                    let result = model.weigh(module.shape(user));
+                    let result = model.with_footprint(module.shape(user));
                     more += model.in_module(module, module.op(user), result, &operands).cycles;
                     more -= model.of(module, user).cycles;
                 }

@@ -127,7 +127,7 @@ fn gain(
         return 0.0;
     }
     let planner = Planner::plan(module, &part, dims, setting(model)).expect("it can be moved");
-    let planned = planner.planned();
+    let planned = planner.patch_costs();
     let moved = planner.weighed(&planned);
     moved.after - moved.before
 }
@@ -189,7 +189,7 @@ fn no_part_is_better_than_the_one_chosen() {
         let Some(dims) = new.map(|shape| Dims::from_slice(shape.dims())) else { continue };
         let whole =
             Planner::plan(&module, &region, &dims, setting(&model)).expect("it can be moved");
-        let part = part_to_move(&whole, &whole.planned());
+        let part = part_to_move(&whole, &whole.patch_costs());
         let whole = gain(&module, &region, &dims, &model, &|_| true).min(0.0);
         let chosen = match &part {
             Some(part) => {
