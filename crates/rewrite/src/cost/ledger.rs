@@ -37,7 +37,7 @@ pub struct Ledger<'a> {
     facts: AllFacts,
     /// The contribution of each instruction to the sum of its computation.
     contributions: SecondaryMap<InstId, Contribution>,
-    sums: FxHashMap<CompId, Sum>,
+    sums: FxHashMap<CompId, ComputationSum>,
     totals: FxHashMap<CompId, Cost>,
     /// The extra costs of the entry's instructions at its last count.
     extra: ExtraCosts,
@@ -76,7 +76,7 @@ struct Contribution {
 /// The sums over the contributions of a computation's instructions: costs, and counts of
 /// instructions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct ComputationSum {
     total: Total,
     large: usize,
     small_contractions: usize,

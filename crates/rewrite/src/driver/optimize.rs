@@ -11,7 +11,7 @@ use super::numbers::{Class, FloatMode};
 use super::options::{Options, PassSelection};
 use super::pass::Pass as _;
 use super::pipelines::pipeline;
-use super::plan::Plan;
+use super::plan::PassPlan;
 use super::reason::Reason;
 use super::registry;
 use super::report::{Note, Outcome, Place, Report, StopReason};
@@ -130,7 +130,7 @@ fn fast_left(fast: f64, cycles: f64, options: &Options) -> Note {
 
 /// Optimises a module with all rewrites that the float mode allows.
 fn in_one_mode(module: Verified, options: &Options) -> Result<Optimized, OptimizeError> {
-    let plan = Plan::of(options)?;
+    let plan = PassPlan::of(options)?;
     let memo = Memo::default();
     let model = CostModel::new(&options.target, &memo);
     if let Some(mixed) = module.mixes_precision() {
@@ -229,7 +229,7 @@ fn around_gains(
     simplest: &Module,
     (changed, reached): (&Module, f64),
     options: &Options,
-    (plan, memo): (&Plan<'_>, &Memo),
+    (plan, memo): (&PassPlan<'_>, &Memo),
 ) -> Result<Option<Around>, OptimizeError> {
     let model = CostModel::new(&options.target, memo);
     let Some(around) = restored(original, simplest, changed) else { return Ok(None) };

@@ -17,7 +17,7 @@ pub(super) type PassList<'a> = Vec<&'a dyn Pass>;
 
 /// The passes of a pipeline, found by name. A list of passes is all cleanup.
 #[derive(Default)]
-pub(super) struct Plan<'a> {
+pub(super) struct PassPlan<'a> {
     /// Whether the result is kept whatever it costs. This is so for a list of passes, and for a
     /// pipeline without built-in cost-gated passes, whichever passes are added.
     pub(super) keeps_result: bool,
@@ -27,7 +27,7 @@ pub(super) struct Plan<'a> {
     pub(super) last: PassList<'a>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> PassPlan<'a> {
     pub(super) fn of(options: &'a Options) -> Result<Self, OptimizeError> {
         let added = || options.added.iter().map(|added| &*added.0);
         for (place, name) in added().map(Pass::name).enumerate() {

@@ -14,7 +14,7 @@ use super::error::OptimizeError;
 use super::figures::Figures;
 use super::options::Options;
 use super::pass::{Context, Pass};
-use super::plan::{PassList, Plan};
+use super::plan::{PassList, PassPlan};
 use super::report::{Note, Outcome, PassReport, StopReason};
 use crate::analysis::sharding::Traffic;
 use crate::cost::{CostModel, Ledger, Memo, pays};
@@ -67,7 +67,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         module: &Module,
-        plan: &Plan<'_>,
+        plan: &PassPlan<'_>,
         options: &'a Options,
         memo: &'a Memo,
         observe: &'a mut dyn FnMut(&'static str, &Module),
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
     /// Cleans up and runs the cost-gated groups, until neither changes anything. The changes of a
     /// group are rolled back if the module does not cost less after them, so that rewrites which
     /// pay one by one cannot repeat forever; the next group then runs on the state before.
-    pub(super) fn rounds(&mut self, plan: &Plan<'_>) -> Result<StopReason, OptimizeError> {
+    pub(super) fn rounds(&mut self, plan: &PassPlan<'_>) -> Result<StopReason, OptimizeError> {
         let mut best: Option<Snapshot<'a>> = None;
         let mut trail = Trail::default();
         // The last group that changed anything.

@@ -21,7 +21,7 @@
 use tilewright_ir::ops::shaping::TransposeAttrs;
 use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 
-use super::state::{Callers, Element, Form, Loop, element_of, part_of, plain_change};
+use super::state::{Callers, CarriedForm, Element, Loop, element_of, part_of, plain_change};
 use crate::analysis::reduce::{is_plain, reshape_op};
 use crate::cost::CostModel;
 use crate::driver::Place;
@@ -121,7 +121,7 @@ struct Carried<'a> {
 impl Carried<'_> {
     /// Returns the form in which the body computes the element, if it differs from the carried
     /// one.
-    fn other_form(&self) -> Option<Form> {
+    fn other_form(&self) -> Option<CarriedForm> {
         let module = self.module;
         let plain = |&read: &InstId| {
             module.extras(read).is_none() && module.array_shape(read).is_some_and(is_plain)
@@ -138,7 +138,7 @@ impl Carried<'_> {
     }
 
     /// Returns the rewrite that carries the element in another form.
-    fn candidate(&self, form: &Form, cx: &Context<'_>) -> Candidate {
+    fn candidate(&self, form: &CarriedForm, cx: &Context<'_>) -> Candidate {
         let (before, after) = self.costs(form, &cx.model());
         let shape = form.shape.without_layout();
         let what = format!("element {} of the loop's state as {shape}", self.place);
@@ -152,7 +152,7 @@ impl Carried<'_> {
     }
 
     /// Returns the cycles of the changes of form, now and after the rewrite.
-    fn costs(&self, form: &Form, model: &CostModel<'_>) -> (f64, f64) {
+    fn costs(&self, form: &CarriedForm, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
         let mut costs = FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
         for &read in self.reads.iter().flatten() {
@@ -169,7 +169,7 @@ impl Carried<'_> {
     }
 
     /// Adds the costs of one reader of the element to both sides.
-    fn weigh_read(&self, form: &Form, read: InstId, costs: &mut FormCosts<'_>) {
+    fn weigh_read(&self, form: &CarriedForm, read: InstId, costs: &mut FormCosts<'_>) {
         let module = self.module;
         let carried = costs.element(read, form.shape.clone());
         let mut back = module.is_root(read);
@@ -194,7 +194,7 @@ impl Carried<'_> {
     /// Adds the costs of the element's initial or next value to both sides.
     fn weigh_part(
         &self,
-        form: &Form,
+        form: &CarriedForm,
         tuple: InstId,
         part: Option<InstId>,
         costs: &mut FormCosts<'_>,
@@ -263,19 +263,19 @@ impl FormCosts<'_> {
 }
 
 /// Returns the form into which an instruction brings its operand.
-fn form_to(module: &Module, id: InstId) -> Option<Form> {
+fn form_to(module: &Module, id: InstId) -> Option<CarriedForm> {
     let there = module.op(id).clone();
     let back = inverse(&there)?;
     plain_change(module, id)?;
-    Some(Form { shape: module.shape(id).clone(), there, back })
+    Some(CarriedForm { shape: module.shape(id).clone(), there, back })
 }
 
 /// Returns the form of the operand of an instruction that changes form.
-fn form_from(module: &Module, id: InstId) -> Option<Form> {
+fn form_from(module: &Module, id: InstId) -> Option<CarriedForm> {
     let back = module.op(id).clone();
     let there = inverse(&back)?;
     let source = plain_change(module, id)?;
-    Some(Form { shape: module.shape(source).clone(), there, back })
+    Some(CarriedForm { shape: module.shape(source).clone(), there, back })
 }
 
 /// Returns the inverse of a reshape or a transpose.

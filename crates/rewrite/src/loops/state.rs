@@ -47,7 +47,7 @@ pub(super) struct Loop {
 
 /// Another form of a value: `back(there(x)) = x` and `there(back(y)) = y`.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub(super) struct CarriedForm {
     /// The shape of the other form.
     pub(super) shape: Shape,
     /// The op that brings a value into the form.
@@ -61,7 +61,7 @@ pub(super) struct Element {
     /// Its index in the old state.
     pub(super) was: usize,
     /// The new form in which it is carried; `None` keeps the form.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<CarriedForm>,
 }
 
 impl Loop {
@@ -218,7 +218,7 @@ fn take_op(place: usize) -> Op {
 fn in_form(
     module: &mut Module,
     value: InstId,
-    form: &Form,
+    form: &CarriedForm,
     position: Position,
 ) -> Result<InstId, EditError> {
     let origin = form.origin(module, value);
@@ -265,7 +265,7 @@ fn take(
     module.remove(read)
 }
 
-impl Form {
+impl CarriedForm {
     /// Checks whether an instruction with nothing attached brings its operand into this form.
     pub(super) fn leads_to(&self, module: &Module, id: InstId) -> bool {
         module.op(id) == &self.there && module.extras(id).is_none() && self.is_of(module, id)

@@ -66,13 +66,13 @@ impl Pass for LocalMoments {
         let (Some(mesh), Some(entry)) = (mesh, module.entry()) else { return Ok(0) };
         let pairs = pairs(module, entry, &mesh, cx.float_mode);
         let is_fast = cx.float_mode.allow(Class::FastMath);
-        let making = Making { entry, mesh: &mesh, is_fast };
+        let rewriter = PairRewriter { entry, mesh: &mesh, is_fast };
         if pairs.is_empty() {
             return Ok(0);
         }
         let mut trial = ModuleTrial::of(module, cx)?;
         let mut attempt = |module: &mut Module, pairs: &[Pair]| {
-            trial.attempt(self, module, cx, |module| making.rewrite(module, pairs))
+            trial.attempt(self, module, cx, |module| rewriter.rewrite(module, pairs))
         };
         // Norms side by side share their rounds, so that changing one alone saves none.
         let mut changes = attempt(module, &pairs)?.unwrap_or(0);
@@ -166,14 +166,14 @@ fn behind_reshapes(module: &Module, mut id: InstId) -> InstId {
 
 /// How pairs are rewritten.
 #[derive(Clone, Copy)]
-struct Making<'a> {
+struct PairRewriter<'a> {
     entry: CompId,
     mesh: &'a DeviceMesh,
     /// Whether a sum on a device may count as exact.
     is_fast: bool,
 }
 
-impl Making<'_> {
+impl PairRewriter<'_> {
     /// Rewrites these pairs; returns their number.
     fn rewrite(
         self,
@@ -192,7 +192,7 @@ impl Making<'_> {
         let adds = [add(ElementType::F32)?, add(ElementType::F64)?];
         let mut made = 0;
         for pair in pairs {
-            let patch = OfPair { module, making: self, pair, adds }.patch();
+            let patch = OfPair { module, rewriter: self, pair, adds }.patch();
             if let Some(patch) = patch {
                 patch.apply(module)?;
                 made += 1;
@@ -205,7 +205,7 @@ impl Making<'_> {
 /// Makes the instructions of a pair.
 struct OfPair<'a> {
     module: &'a Module,
-    making: Making<'a>,
+    rewriter: PairRewriter<'a>,
     pair: &'a Pair,
     /// The computations that add in f32 and in f64.
     adds: [CompId; 2],
@@ -213,14 +213,14 @@ struct OfPair<'a> {
 
 impl OfPair<'_> {
     fn patch(&self) -> Option<Patch> {
-        let Self { module, making, pair, .. } = *self;
+        let Self { module, rewriter, pair, .. } = *self;
         let Pair { array, sum, squares, mean, .. } = pair;
         let ends = [&array.ranges[..], &sum.summed, &sum.kept, &squares.kept, &mean.ranges];
         let digits = Cuts::of(sum.elements, ends.concat())?.digits();
         let is_whole = |digit: &IndexRange| array.ranges.iter().any(|range| digit.within(*range));
         digits.iter().all(is_whole).then_some(())?;
         let mut planner =
-            PartialPlanner { module, mesh: making.mesh, patch: Patch::new(), before: sum.id };
+            PartialPlanner { module, mesh: rewriter.mesh, patch: Patch::new(), before: sum.id };
         let moments = self.moments(&mut planner, &digits)?;
         let kept: Vec<IndexRange> = digits.into_iter().filter(|digit| !sum.sums(*digit)).collect();
         let kept = sizes(&kept);
@@ -236,7 +236,7 @@ impl OfPair<'_> {
         let Pair { array, spread, sum, .. } = self.pair;
         let shape = self.module.array_shape(array.value)?;
         let (dims, like) = (sizes(digits), self.module.array_shape(sum.id)?);
-        let spread = spread.reshaped(shape.dims(), &dims, self.making.mesh)?;
+        let spread = spread.reshaped(shape.dims(), &dims, self.rewriter.mesh)?;
         let mut value = Value::Old(array.value);
         if array.convert.is_some() {
             value = planner.op(Op::Convert, like, shape.dims(), [value]);
@@ -249,7 +249,7 @@ impl OfPair<'_> {
             .map(|(ty, to_apply)| Some(Combine { to_apply, init: planner.scalar(ty, 0)? }))
             .collect();
         let by: [Combine; 2] = by?.try_into().ok()?;
-        planner.moments(&Partial::whole(value, &dims, spread), &summed, by, self.making.is_fast)
+        planner.moments(&Partial::whole(value, &dims, spread), &summed, by, self.rewriter.is_fast)
     }
 
     /// Plans the sum of squares about the mean, which is not negative.

@@ -228,15 +228,15 @@ fn patch(
         let from = Partial::whole(Value::Old(array), dims, flow.spread(array)?.clone());
         let planner = PartialPlanner { module, mesh, patch, before: plan.id };
         let monoid = MonoidReduce::of(module, plan.id, FloatMode::Fast)?.reducer.monoid()?;
-        let mut making = Making { planner, flow, root: plan.id, monoid };
-        making.step(plan, &from, array)?;
-        patch = making.planner.patch;
+        let mut builder = StepBuilder { planner, flow, root: plan.id, monoid };
+        builder.step(plan, &from, array)?;
+        patch = builder.planner.patch;
     }
     Some(patch)
 }
 
 /// Makes the instructions of a plan.
-struct Making<'a> {
+struct StepBuilder<'a> {
     planner: PartialPlanner<'a>,
     flow: &'a Flow<'a>,
     /// The first reduce of the plan.
@@ -244,7 +244,7 @@ struct Making<'a> {
     monoid: Monoid,
 }
 
-impl Making<'_> {
+impl StepBuilder<'_> {
     /// Makes an instruction for each device, from the partial value that stands for `of`, and all
     /// that follows.
     fn step(&mut self, step: &LocalStep, from: &Partial, of: InstId) -> Option<()> {

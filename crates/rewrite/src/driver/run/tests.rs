@@ -55,7 +55,7 @@ fn run_of<'a>(
     memo: &'a Memo,
     observe: &'a mut dyn FnMut(&'static str, &Module),
 ) -> Run<'a> {
-    Run { most_instructions: 3, ..Run::new(before, &Plan::default(), options, memo, observe) }
+    Run { most_instructions: 3, ..Run::new(before, &PassPlan::default(), options, memo, observe) }
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_list_that_goes_round_in_circles_stops_where_it_cost_least() {
     let memo = Memo::default();
     let mut observe = |_: &'static str, _: &Module| {};
     let mut run = run_of(&before, &options, &memo, &mut observe);
-    let plan = Plan { cleanup: vec![&Round], ..Plan::default() };
+    let plan = PassPlan { cleanup: vec![&Round], ..PassPlan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     // A result that is a parameter need not be stored.
     let entry = run.module.entry().expect("an entry");
@@ -150,7 +150,7 @@ fn an_unprofitable_group_is_rolled_back_and_the_next_has_its_turn() {
     let mut run = run_of(&before, &options, &memo, &mut observe);
     let cost_gated: Vec<PassList<'_>> =
         vec![vec![&Worse], vec![&Worse], vec![&Better], vec![&Worse]];
-    let plan = Plan { cost_gated, ..Plan::default() };
+    let plan = PassPlan { cost_gated, ..PassPlan::default() };
     assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
     let entry = run.module.entry().expect("an entry");
     let root = run.module.computation(entry).root().expect("a root");
@@ -206,7 +206,7 @@ fn what_is_left_is_noted_when_a_later_group_is_rolled_back() {
     for cost_gated in plans {
         let mut observe = |_: &'static str, _: &Module| {};
         let mut run = run_of(&before, &options, &memo, &mut observe);
-        let plan = Plan { cost_gated, ..Plan::default() };
+        let plan = PassPlan { cost_gated, ..PassPlan::default() };
         assert_eq!(run.rounds(&plan).expect("a run"), StopReason::Fixpoint);
         let notes: Vec<&str> = run.notes.iter().map(|note| note.text.as_str()).collect();
         assert_eq!(notes, ["3 instructions"]);

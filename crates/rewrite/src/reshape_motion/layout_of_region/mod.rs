@@ -43,7 +43,7 @@ use crate::driver::Place;
 use crate::driver::module_trial::{ModuleTrial, RewriteNote};
 use crate::driver::numbers::Class;
 use crate::driver::{Context, Pass};
-use plan::Plan;
+use plan::LayoutPlan;
 use reach::{Member, members_around};
 
 /// The most dims tried for one reshape.
@@ -108,7 +108,7 @@ impl LayoutOfRegion {
             let members = members_around(module, reshape, kept, cx.float_mode);
             run.seen.extend(members.iter().filter_map(|one| Some((one.id, one.result?))));
             let part = part::cheapest(module, &members, &cx.model());
-            let patch = Plan::of(module, &part).patch;
+            let patch = LayoutPlan::of(module, &part).patch;
             if !patch.is_empty() && cx.is_worthwhile(module, &patch) {
                 let note = note(module, reshape, kept.to, &part);
                 if self.attempt(module, cx, run, note, &patch)? {

@@ -12,14 +12,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tilewright_ir::{InstId, Module, Op, Shape};
 
-use super::plan::{Plan, is_read_within, laid_along, turns_tiles};
+use super::plan::{LayoutPlan, is_read_within, laid_along, turns_tiles};
 use super::reach::Member;
 use crate::analysis::min_cut::{Cut, Node};
 use crate::cost::{Cost, CostModel, Operand};
 
 /// Returns the members to lay out; none, if the module is cheapest as it is.
 pub(super) fn cheapest(module: &Module, members: &[Member], model: &CostModel<'_>) -> Vec<Member> {
-    let plan = Plan::of(module, members);
+    let plan = LayoutPlan::of(module, members);
     let (costs, _) = model.patch_costs(module, &plan.patch);
     let mut cut = Cut::default();
     let nodes: FxHashMap<InstId, Node> = members.iter().map(|one| (one.id, cut.node())).collect();

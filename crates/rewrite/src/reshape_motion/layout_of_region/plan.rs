@@ -7,18 +7,22 @@ use tilewright_ir::{ArrayShape, InstId, Layout, Module, Op, Patch, Shape, Use, V
 use super::reach::Member;
 
 /// Instructions in another layout, with the copies around them.
-pub(super) struct Plan {
+pub(super) struct LayoutPlan {
     pub(super) patch: Patch,
     /// The index of each member among the planned instructions.
     pub(super) planned: Vec<usize>,
 }
 
-impl Plan {
+impl LayoutPlan {
     /// Plans these members, which come after their operands.
     pub(super) fn of(module: &Module, members: &[Member]) -> Self {
         let results = members.iter().map(|member| (member.id, member)).collect();
-        let mut planner =
-            Planner { module, members: results, patch: Patch::new(), laid: FxHashMap::default() };
+        let mut planner = LayoutPlanner {
+            module,
+            members: results,
+            patch: Patch::new(),
+            laid: FxHashMap::default(),
+        };
         let planned = members.iter().map(|member| planner.member(member)).collect();
         Self { patch: planner.patch, planned }
     }
@@ -66,7 +70,7 @@ pub(super) fn is_read_within(
     along.is_some() && !module.is_root(value) && module.uses(value).all(reads)
 }
 
-struct Planner<'a> {
+struct LayoutPlanner<'a> {
     module: &'a Module,
     members: FxHashMap<InstId, &'a Member>,
     patch: Patch,
@@ -74,7 +78,7 @@ struct Planner<'a> {
     laid: FxHashMap<(InstId, usize), Value>,
 }
 
-impl Planner<'_> {
+impl LayoutPlanner<'_> {
     /// Plans a member; returns its index.
     fn member(&mut self, member: &Member) -> usize {
         let (module, id) = (self.module, member.id);
