@@ -127,7 +127,8 @@ impl Ledger {
         })
     }
 
-    /// Returns a spare array with room for this many elements, and not for many more.
+    /// Returns a spare array with room for this many elements, and for no more: only these are
+    /// charged.
     fn spare(&self, element_type: ElementType, len: usize) -> Option<Data> {
         if num_bytes(element_type, len) < LEAST_SPARE {
             return None;
@@ -135,7 +136,7 @@ impl Ledger {
         let mut spare = self.spare.borrow_mut();
         let fits = |data: &Data| {
             let capacity = with_data!(data, values => values.capacity());
-            data.stores(element_type) && capacity >= len && capacity / 2 <= len
+            data.stores(element_type) && capacity == len
         };
         let at = spare.iter().rposition(fits)?;
         Some(spare.swap_remove(at))

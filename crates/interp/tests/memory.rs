@@ -201,6 +201,15 @@ const CASES: &[(&str, &str)] = &[
   ROOT r = (f32[50000,2], f32[2], f32[2]) batch-norm-training(a, f, f), epsilon=0.001, feature_index=1",
     ),
     (
+        "a product in the storage of a larger one",
+        "a = f32[400,400] iota(), iota_dimension=0
+  b = f32[400,400] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f32[250,400] slice(b), slice={[0:250], [0:400]}
+  r = f32[250,400] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[1500,1000] iota(), iota_dimension=0
+  ROOT t = (f32[250,400], f32[1500,1000]) tuple(r, y)",
+    ),
+    (
         "batch norm of many features",
         "a = f32[2,20000] iota(), iota_dimension=0
   f = f32[20000] broadcast(x), dimensions={}
