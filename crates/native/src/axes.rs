@@ -34,17 +34,17 @@ impl Axis {
     /// Returns the axis of `len` indices, each of which stands for `step` indices of this axis.
     pub(crate) fn part(&self, len: usize, step: usize) -> Self {
         let role = match self.role {
-            Role::Kept(apart) => Role::Kept(apart.saturating_mul(step)),
-            Role::Reduced(apart) => Role::Reduced(apart.saturating_mul(step)),
+            Role::Kept(stride) => Role::Kept(stride.saturating_mul(step)),
+            Role::Reduced(stride) => Role::Reduced(stride.saturating_mul(step)),
         };
         let step = isize::try_from(step).unwrap_or(isize::MAX);
         Self { len, stride: self.stride.saturating_mul(step), role }
     }
 
     /// The stride of a kept axis in the result, or the distance of places along a reduced axis.
-    fn apart(&self) -> usize {
+    fn role_stride(&self) -> usize {
         match self.role {
-            Role::Kept(apart) | Role::Reduced(apart) => apart,
+            Role::Kept(stride) | Role::Reduced(stride) => stride,
         }
     }
 
@@ -55,7 +55,7 @@ impl Axis {
         let strides = len.and_then(|len| inner.stride.checked_mul(len));
         self.is_kept() == inner.is_kept()
             && strides == Some(self.stride)
-            && inner.apart().checked_mul(inner.len) == Some(self.apart())
+            && inner.role_stride().checked_mul(inner.len) == Some(self.role_stride())
     }
 }
 
@@ -93,9 +93,9 @@ pub(crate) fn axes_of(dims: &[usize], strides: &[isize], axes: &[i64]) -> Result
     let (mut kept, mut count) = (1usize, 1usize);
     let mut all: Axes = Axes::new();
     for ((&len, &stride), &reduced) in dims.iter().zip(strides).zip(&named).rev() {
-        let apart = if reduced { &mut count } else { &mut kept };
-        let role = if reduced { Role::Reduced(*apart) } else { Role::Kept(*apart) };
-        *apart = apart.checked_mul(len).ok_or(Error::TooLarge)?;
+        let role_stride = if reduced { &mut count } else { &mut kept };
+        let role = if reduced { Role::Reduced(*role_stride) } else { Role::Kept(*role_stride) };
+        *role_stride = role_stride.checked_mul(len).ok_or(Error::TooLarge)?;
         if len != 1 {
             all.push(Axis { len, stride, role });
         }

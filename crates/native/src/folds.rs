@@ -47,7 +47,7 @@ pub(crate) trait Accumulate<T: Element>: Copy + Send + Sync + 'static {
         let _ = (second, by);
     }
     /// Takes an element into the first part alone, if the fold finds places.
-    fn outdo(self, first: &mut Self::First, element: T) {
+    fn take_extremum(self, first: &mut Self::First, element: T) {
         let _ = (first, element);
     }
     /// Returns the first place in a row of an element that ties with `first`, if the fold finds
@@ -204,7 +204,7 @@ macro_rules! place {
                 *second = if takes { place } else { *second };
             }
             #[inline(always)]
-            fn outdo(self, first: &mut T, element: T) {
+            fn take_extremum(self, first: &mut T, element: T) {
                 *first = if element.$beats(*first) { element } else { *first };
             }
             #[inline(always)]

@@ -4,58 +4,60 @@
 
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::tasks::{Rooms, as_room};
+use crate::tasks::{UninitAccumulators, as_uninit};
 
 /// Blocks of elements at equal distances.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<T> {
+pub(crate) struct StridedBlocks<T> {
     /// The address of the first element of the first block.
     pub(crate) start: *const T,
     /// The number of blocks.
     pub(crate) count: usize,
     /// The distance from each block to the next one, in elements.
-    pub(crate) apart: isize,
+    pub(crate) block_stride: isize,
     /// The stride of the elements within a block, in elements.
-    pub(crate) step: isize,
+    pub(crate) element_stride: isize,
     /// The place of the elements of the first block, and the distance of places from block to
     /// block.
     pub(crate) place: u32,
-    pub(crate) place_apart: u32,
+    pub(crate) place_stride: u32,
     /// Whether the blocks are probably in main memory.
-    pub(crate) is_far: bool,
+    pub(crate) in_main_memory: bool,
 }
 
 /// The number of blocks that are combined before they are merged into the accumulators.
-pub(crate) const TOGETHER: usize = 8;
+pub(crate) const BLOCKS_PER_STEP: usize = 8;
 
 /// Adds blocks to accumulators: element `i` of each block to accumulator `i`.
 ///
 /// # Safety
-/// `rows.start + n * rows.apart + i * rows.step`, counted in elements, must be the address of a
-/// readable element for each `n < rows.count` and each `i < min(firsts.len(), seconds.len())`.
-/// Nobody may write these elements during the call.
+/// `rows.start + n * rows.block_stride + i * rows.element_stride`, counted in elements, must be the
+/// address of a readable element for each `n < rows.count` and each `i < min(firsts.len(),
+/// seconds.len())`. Nobody may write these elements during the call.
 #[inline(always)]
 pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     firsts: &mut [F::First],
     seconds: &mut [F::Second],
-    rows: Rows<T>,
+    rows: StridedBlocks<T>,
 ) {
     let width = firsts.len().min(seconds.len());
     let (firsts, seconds) = (&mut firsts[..width], &mut seconds[..width]);
     let mut row = rows.start;
     let mut place = rows.place;
     let mut left = rows.count;
-    if rows.step == 1 {
+    if rows.element_stride == 1 {
         // Eight blocks at a time: the accumulators are loaded and stored once for eight blocks, and
         // to combine eight elements first loses fewer digits.
-        while left >= TOGETHER {
+        while left >= BLOCKS_PER_STEP {
             let block = |n: isize| {
-                // SAFETY: eight blocks are left and `step` is 1, so the caller guarantees `width`
-                // contiguous readable elements in each of them.
-                unsafe { std::slice::from_raw_parts(row.wrapping_offset(n * rows.apart), width) }
+                // SAFETY: eight blocks are left and `element_stride` is 1, so the caller guarantees
+                // `width` contiguous readable elements in each of them.
+                unsafe {
+                    std::slice::from_raw_parts(row.wrapping_offset(n * rows.block_stride), width)
+                }
             };
-            let at = |n: u32| place.wrapping_add(rows.place_apart.wrapping_mul(n));
+            let at = |n: u32| place.wrapping_add(rows.place_stride.wrapping_mul(n));
             // Eight slices by name: with an array of slices, the compiler does not vectorise the
             // loop.
             let (a, b, c, d) = (block(0), block(1), block(2), block(3));
@@ -75,19 +77,19 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
                 fold.merge(&mut all, &mut all_2, (first, second));
                 (firsts[i], seconds[i]) = (all, all_2);
             }
-            left -= TOGETHER;
-            row = row.wrapping_offset(rows.apart.wrapping_mul(TOGETHER as isize));
-            place = place.wrapping_add(rows.place_apart.wrapping_mul(TOGETHER as u32));
+            left -= BLOCKS_PER_STEP;
+            row = row.wrapping_offset(rows.block_stride.wrapping_mul(BLOCKS_PER_STEP as isize));
+            place = place.wrapping_add(rows.place_stride.wrapping_mul(BLOCKS_PER_STEP as u32));
         }
         for _ in 0..left {
-            // SAFETY: this is one of the `left` last blocks and `step` is 1, so the caller
-            // guarantees `width` contiguous readable elements.
+            // SAFETY: this is one of the `left` last blocks and `element_stride` is 1, so the
+            // caller guarantees `width` contiguous readable elements.
             let block = unsafe { std::slice::from_raw_parts(row, width) };
             for i in 0..width {
                 fold.step(&mut firsts[i], &mut seconds[i], block[i], place);
             }
-            row = row.wrapping_offset(rows.apart);
-            place = place.wrapping_add(rows.place_apart);
+            row = row.wrapping_offset(rows.block_stride);
+            place = place.wrapping_add(rows.place_stride);
         }
         return;
     }
@@ -97,10 +99,10 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
             // SAFETY: `i < width`, so the caller guarantees that this element of the block is
             // readable.
             fold.step(&mut firsts[i], &mut seconds[i], unsafe { *element }, place);
-            element = element.wrapping_offset(rows.step);
+            element = element.wrapping_offset(rows.element_stride);
         }
-        row = row.wrapping_offset(rows.apart);
-        place = place.wrapping_add(rows.place_apart);
+        row = row.wrapping_offset(rows.block_stride);
+        place = place.wrapping_add(rows.place_stride);
     }
 }
 
@@ -173,7 +175,7 @@ pub(crate) const MOST_STEPPED: usize = 4;
 pub(crate) const MOST_SHORT: usize = 8;
 /// The number of accumulators to which a longer row is reduced first; those of many rows are then
 /// merged to one for each row, several rows at a time.
-pub(crate) const LEFT: usize = 4;
+pub(crate) const PARTIAL_LANES: usize = 4;
 
 /// Merges each run of `LEN` neighbouring accumulators into one.
 #[inline(always)]
@@ -220,7 +222,7 @@ pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     elements: &[T],
     len: usize,
-    to: Rooms<'_, T, F>,
+    to: UninitAccumulators<'_, T, F>,
 ) {
     match len {
         2 => step_short::<T, F, 2>(fold, elements, to),
@@ -231,7 +233,7 @@ pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
 }
 
 /// Reduces contiguous rows of `len` elements to one accumulator of `to` each. `spare` is scratch of
-/// [`LEFT`] accumulators for each row.
+/// [`PARTIAL_LANES`] accumulators for each row.
 #[inline(always)]
 pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -246,7 +248,7 @@ pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     match len {
         0..=MOST_STEPPED => {
             // SAFETY: `step_rows` writes nothing but initialised accumulators to these slices.
-            let to = unsafe { (as_room(to.0), as_room(to.1)) };
+            let to = unsafe { (as_uninit(to.0), as_uninit(to.1)) };
             step_rows(fold, elements, len, to);
         }
         5 => padded_rows::<T, F, 5, 8>(fold, elements, to, spare),
@@ -282,7 +284,8 @@ fn rows_in_turn<T: Element, F: Accumulate<T>>(
 }
 
 /// Reduces rows of 16 elements or more: each row to 16 accumulators (8 of 64 bits), then to
-/// [`LEFT`], and at last the [`LEFT`] accumulators of all rows to one for each row.
+/// [`PARTIAL_LANES`], and at last the [`PARTIAL_LANES`] accumulators of all rows to one for each
+/// row.
 #[inline(always)]
 fn longer_rows<T: Element, F: Accumulate<T>>(
     fold: F,
@@ -292,19 +295,20 @@ fn longer_rows<T: Element, F: Accumulate<T>>(
     (spare, spare_2): (&mut [F::First], &mut [F::Second]),
 ) {
     let rows = to.len().min(to_2.len());
-    let (spare, spare_2) = (&mut spare[..rows * LEFT], &mut spare_2[..rows * LEFT]);
-    let parts = spare.as_chunks_mut::<LEFT>().0.iter_mut();
-    let parts = parts.zip(spare_2.as_chunks_mut::<LEFT>().0);
+    let (spare, spare_2) =
+        (&mut spare[..rows * PARTIAL_LANES], &mut spare_2[..rows * PARTIAL_LANES]);
+    let parts = spare.as_chunks_mut::<PARTIAL_LANES>().0.iter_mut();
+    let parts = parts.zip(spare_2.as_chunks_mut::<PARTIAL_LANES>().0);
     for (row, (left, left_2)) in elements.chunks_exact(len).zip(parts) {
         (*left, *left_2) = if size_of::<F::First>() == 8 {
             let (lanes, lanes_2) = lanes_of::<T, F, 8>(fold, row);
-            merged::<T, F, 8, LEFT>(fold, lanes, lanes_2)
+            merged::<T, F, 8, PARTIAL_LANES>(fold, lanes, lanes_2)
         } else {
             let (lanes, lanes_2) = lanes_of::<T, F, 16>(fold, row);
-            merged::<T, F, 16, LEFT>(fold, lanes, lanes_2)
+            merged::<T, F, 16, PARTIAL_LANES>(fold, lanes, lanes_2)
         };
     }
-    fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
+    fold_short::<T, F, PARTIAL_LANES>(fold, (spare, spare_2), (to, to_2));
 }
 
 /// Reduces rows of `LEN` elements. Each is read as `LANES` elements, and those of the next row are
@@ -317,8 +321,10 @@ fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usiz
     (spare, spare_2): (&mut [F::First], &mut [F::Second]),
 ) {
     let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
-    let (spare, spare_2) = (&mut spare[..rows * LEFT], &mut spare_2[..rows * LEFT]);
-    let (left, left_2) = (spare.as_chunks_mut::<LEFT>().0, spare_2.as_chunks_mut::<LEFT>().0);
+    let (spare, spare_2) =
+        (&mut spare[..rows * PARTIAL_LANES], &mut spare_2[..rows * PARTIAL_LANES]);
+    let (left, left_2) =
+        (spare.as_chunks_mut::<PARTIAL_LANES>().0, spare_2.as_chunks_mut::<PARTIAL_LANES>().0);
     for row in 0..rows {
         let from = row * LEN;
         let window = match elements[from..].first_chunk::<LANES>() {
@@ -331,9 +337,9 @@ fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usiz
             }
         };
         let (lanes, lanes_2) = first_lanes::<T, F, LEN, LANES>(fold, window);
-        (left[row], left_2[row]) = merged::<T, F, LANES, LEFT>(fold, lanes, lanes_2);
+        (left[row], left_2[row]) = merged::<T, F, LANES, PARTIAL_LANES>(fold, lanes, lanes_2);
     }
-    fold_short::<T, F, LEFT>(fold, (spare, spare_2), (to, to_2));
+    fold_short::<T, F, PARTIAL_LANES>(fold, (spare, spare_2), (to, to_2));
 }
 
 /// Returns an accumulator for each of the first `LEN` elements; the other lanes are empty.
@@ -393,7 +399,7 @@ pub(crate) const ROW_PARTS: usize = 16;
 
 /// Merges the results of the parts of a long row by halves: the result of 2^n parts waits for the
 /// result of the next 2^n parts.
-pub(crate) struct Waiting<T: Element, F: Accumulate<T>> {
+pub(crate) struct HalvingMerge<T: Element, F: Accumulate<T>> {
     fold: F,
     /// The number of parts so far: bit `n` tells whether `results[n]` holds the result of 2^n
     /// parts.
@@ -401,7 +407,7 @@ pub(crate) struct Waiting<T: Element, F: Accumulate<T>> {
     results: [(F::First, F::Second); usize::BITS as usize],
 }
 
-impl<T: Element, F: Accumulate<T>> Waiting<T, F> {
+impl<T: Element, F: Accumulate<T>> HalvingMerge<T, F> {
     pub(crate) fn new(fold: F) -> Self {
         Self { fold, parts: 0, results: [fold.start(); usize::BITS as usize] }
     }
@@ -512,14 +518,14 @@ pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
         let mut lanes = [start; LANES];
         for &chunk in chunks {
             for i in 0..LANES {
-                fold.outdo(&mut lanes[i], chunk[i]);
+                fold.take_extremum(&mut lanes[i], chunk[i]);
             }
         }
         let ([lane], _) = merged::<T, F, LANES, 1>(fold, lanes, [second; LANES]);
         fold.merge(&mut best.0, &mut best.1, (lane, second));
     }
     for &element in short {
-        fold.outdo(&mut best.0, element);
+        fold.take_extremum(&mut best.0, element);
     }
     (best.0, fold.first_place(row, best.0).unwrap_or(second))
 }
@@ -529,7 +535,7 @@ pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
 fn step_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
     elements: &[T],
-    (to, to_2): Rooms<'_, T, F>,
+    (to, to_2): UninitAccumulators<'_, T, F>,
 ) {
     let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
     let elements = &elements[..rows * LEN];

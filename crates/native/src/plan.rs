@@ -7,7 +7,7 @@ use crate::axes::{Axes, Axis, Role};
 use crate::caches::last_cache;
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::kernel::{LEFT, ROW_PART, TOGETHER};
+use crate::kernel::{BLOCKS_PER_STEP, PARTIAL_LANES, ROW_PART};
 
 /// A block has at least this many elements and [`LEAST_BLOCK_BYTES`] bytes, where as many are
 /// contiguous: a shorter loop takes longer to begin than to run.
@@ -51,8 +51,8 @@ const MOST_PIECES: usize = 64;
 /// the same index of the blocks along all reduced axes outside are added. This is done once for
 /// each index of the kept axes outside of the block, which is a *unit*.
 ///
-/// Rows may be reduced before they are added. All fields but `is_far` follow from dims, strides,
-/// the type of the elements and the fold alone.
+/// Rows may be reduced before they are added. All fields but `in_main_memory` follow from dims,
+/// strides, the type of the elements and the fold alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
     pub(crate) tasks: usize,
     /// Whether the array is larger than three quarters of the last cache, and so probably in main
     /// memory.
-    pub(crate) is_far: bool,
+    pub(crate) in_main_memory: bool,
 }
 
 /// An axis that is cut into parts.
@@ -122,7 +122,7 @@ impl Plan {
             units: 1,
             pieces: 1,
             tasks: 1,
-            is_far: false,
+            in_main_memory: false,
         };
         let mut outer = axes.as_slice();
         if let Some(rest) = least_row.and_then(|least| plan.take_rows(outer, least)) {
@@ -215,9 +215,9 @@ impl Plan {
     /// The number of scratch accumulators that are needed besides those of a unit.
     pub(crate) fn spare(&self) -> usize {
         match self.block.as_slice() {
-            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(LEFT),
+            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(PARTIAL_LANES),
             // One more for each row holds the row's result.
-            [_, rows] if self.is_by_rows => rows.len.saturating_mul(LEFT + 1),
+            [_, rows] if self.is_by_rows => rows.len.saturating_mul(PARTIAL_LANES + 1),
             _ => self.width().saturating_mul(self.members()),
         }
     }
@@ -270,10 +270,10 @@ impl Plan {
 
     /// The number of steps that accumulators count for this number of positions. The rest of a cut
     /// reduced axis is one more step for each pass along that axis. The result of a row counts as
-    /// [`TOGETHER`] steps, since it is added alone.
+    /// [`BLOCKS_PER_STEP`] steps, since it is added alone.
     pub(crate) fn steps(&self, positions: usize) -> usize {
         if self.is_by_rows {
-            return positions.saturating_mul(TOGETHER);
+            return positions.saturating_mul(BLOCKS_PER_STEP);
         }
         let inner = self.reduced.first().map_or(1, |axis| axis.len);
         let has_rest = self.cut.is_some_and(|cut| !cut.axis.is_kept() && cut.rest() > 0);
@@ -318,7 +318,7 @@ impl Plan {
             self.pieces = tasks.div_ceil(units).clamp(1, most);
         }
         // A cache that is hardly larger than the array holds other data, too.
-        self.is_far = bytes > last_cache() / 4 * 3;
+        self.in_main_memory = bytes > last_cache() / 4 * 3;
         self.tasks = tasks.clamp(1, MOST_TASKS).min(self.units.max(1));
     }
 
@@ -326,7 +326,7 @@ impl Plan {
     /// first: accumulators lie in row-major order.
     pub(crate) fn places(axes: &[Axis]) -> SmallVec<[(usize, usize); 6]> {
         let kept = axes.iter().rev().filter_map(|axis| match axis.role {
-            Role::Kept(apart) => Some((axis.len, apart)),
+            Role::Kept(stride) => Some((axis.len, stride)),
             Role::Reduced(_) => None,
         });
         kept.collect()

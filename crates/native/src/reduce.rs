@@ -82,7 +82,7 @@ pub fn reduce_into<T: Element>(
 ) -> Result<(), Error> {
     let reduced = axes_of(view.dims(), view.strides(), axes)?;
     let call = Call { view, reduced: &reduced, pool };
-    T::fold(&call, fold, as_room(&reduced, out)?)
+    T::fold(&call, fold, as_uninit(&reduced, out)?)
 }
 
 /// Finds the place of an extremum along some axes, the first place of several. The place of an
@@ -117,7 +117,7 @@ pub fn place_into<T: Number, P: Place>(
 ) -> Result<(), Error> {
     let reduced = axes_of(view.dims(), view.strides(), axes)?;
     let call = Call { view, reduced: &reduced, pool };
-    let out = as_room(&reduced, out)?;
+    let out = as_uninit(&reduced, out)?;
     P::write(reduced.count, &|to| T::place(&call, of, to), out)
 }
 
@@ -143,14 +143,17 @@ fn collected<R>(
 
 /// Returns `out` as uninitialised results, if its length is their number. Only values are written
 /// there.
-fn as_room<'a, R>(reduced: &Reduced, out: &'a mut [R]) -> Result<&'a mut [MaybeUninit<R>], Error> {
+fn as_uninit<'a, R>(
+    reduced: &Reduced,
+    out: &'a mut [R],
+) -> Result<&'a mut [MaybeUninit<R>], Error> {
     let results = count_of(reduced)?;
     if out.len() != results {
         return Err(Error::OutputOfOtherLength { given: out.len(), results });
     }
     // SAFETY: the slice goes to `write_all` or `Counts::write`, which write nothing but initialised
     // values.
-    Ok(unsafe { crate::tasks::as_room(out) })
+    Ok(unsafe { crate::tasks::as_uninit(out) })
 }
 
 /// The operands of one reduction.

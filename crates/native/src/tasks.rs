@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use crate::elements::Element;
 use crate::folds::Accumulate;
 use crate::kernel::{
-    ROW_LANES, Rows, add_rows, first_place, fold_axis, merge_all, reduce_part, reduce_rows,
-    step_rows,
+    ROW_LANES, StridedBlocks, add_rows, first_place, fold_axis, merge_all, reduce_part,
+    reduce_rows, step_rows,
 };
 use crate::level::{Compiled, Task};
 use crate::vectors;
@@ -17,14 +17,14 @@ pub(crate) type Parts<'a, T, F> =
     (&'a mut [<F as Accumulate<T>>::First], &'a mut [<F as Accumulate<T>>::Second]);
 
 /// Uninitialised slices for the two parts of accumulators.
-pub(crate) type Rooms<'a, T, F> =
-    vectors::Rooms<'a, <F as Accumulate<T>>::First, <F as Accumulate<T>>::Second>;
+pub(crate) type UninitAccumulators<'a, T, F> =
+    vectors::UninitAccumulators<'a, <F as Accumulate<T>>::First, <F as Accumulate<T>>::Second>;
 
 /// Returns a slice of values as a slice of `MaybeUninit`.
 ///
 /// # Safety
 /// The caller must write only initialised values of `V` to the returned slice.
-pub(crate) unsafe fn as_room<V>(values: &mut [V]) -> &mut [MaybeUninit<V>] {
+pub(crate) unsafe fn as_uninit<V>(values: &mut [V]) -> &mut [MaybeUninit<V>] {
     // SAFETY: `MaybeUninit<V>` has the layout of `V`, pointer and length are those of one slice
     // that stays borrowed, and the caller guarantees that every element stays initialised.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
@@ -34,7 +34,7 @@ pub(crate) unsafe fn as_room<V>(values: &mut [V]) -> &mut [MaybeUninit<V>] {
 pub(crate) struct Add<'a, T: Element, F: Accumulate<T>> {
     fold: F,
     to: Parts<'a, T, F>,
-    rows: Rows<T>,
+    rows: StridedBlocks<T>,
 }
 
 impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
@@ -44,10 +44,10 @@ impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
     /// Makes a task that adds the blocks `rows` to the accumulators `to`.
     ///
     /// # Safety
-    /// Until the task has run, `rows.start + n * rows.apart + i * rows.step`, counted in elements,
-    /// must be the address of a readable element that nobody writes, for each `n < rows.count` and
-    /// each index `i` of an accumulator in `to`.
-    pub(crate) unsafe fn new(fold: F, to: Parts<'a, T, F>, rows: Rows<T>) -> Self {
+    /// Until the task has run, `rows.start + n * rows.block_stride + i * rows.element_stride`,
+    /// counted in elements, must be the address of a readable element that nobody writes, for each
+    /// `n < rows.count` and each index `i` of an accumulator in `to`.
+    pub(crate) unsafe fn new(fold: F, to: Parts<'a, T, F>, rows: StridedBlocks<T>) -> Self {
         Self { fold, to, rows }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) struct StepRows<'a, T: Element, F: Accumulate<T>> {
     pub(crate) fold: F,
     pub(crate) elements: &'a [T],
     pub(crate) len: usize,
-    pub(crate) to: Rooms<'a, T, F>,
+    pub(crate) to: UninitAccumulators<'a, T, F>,
 }
 
 impl<T: Element, F: Accumulate<T>> Task for StepRows<'_, T, F> {

@@ -80,7 +80,7 @@ impl<R: Real> ProductsTile<'_, R> {
     }
 
     /// Adds rows, element by element, to sums that wait.
-    fn add_blocks(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
+    fn add_blocks(self, add: vectors::AddProductsFn<R>, factors: &Factors<R>) {
         let To { at, total, beside, .. } = self.to;
         let (rows, at) = ((factors.rows, factors.len), at.cast_unsigned());
         let Total::Accumulators(to, pending) = total else { return };
@@ -99,7 +99,7 @@ impl<R: Real> ProductsTile<'_, R> {
     }
 
     /// Reduces contiguous rows, each to one sum.
-    fn add_rows(self, add: vectors::AddProducts<R>, factors: &Factors<R>) {
+    fn add_rows(self, add: vectors::AddProductsFn<R>, factors: &Factors<R>) {
         let To { at, loops, total, beside } = self.to;
         let kept = self.shape.kept;
         let [first, second, ..] = self.spare.rooms.each_mut();

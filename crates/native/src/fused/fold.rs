@@ -11,10 +11,10 @@ use super::total::Total;
 use super::walk::{Loops, Place, compact};
 use crate::folds::{Accumulate, Max, Min, Product, Sum};
 use crate::kernel::{
-    LONG_ROW, ROW_PART, Rows, Waiting, add_rows, fold_axis, reduce_part, reduce_rows,
+    HalvingMerge, LONG_ROW, ROW_PART, StridedBlocks, add_rows, fold_axis, reduce_part, reduce_rows,
 };
 use crate::level::{Level, Task};
-use crate::tasks::as_room;
+use crate::tasks::as_uninit;
 use crate::vectors;
 
 /// The most blocks that are added one after the other; the sums of more blocks are added up.
@@ -304,14 +304,14 @@ fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     {
         // SAFETY: the function is one of the level that this CPU has. `a` has a row of `len`
         // elements for each of `to`, and the function writes nothing but initialised accumulators.
-        unsafe { reduce(a, len, (as_room(to.0), as_room(to.1)), false) };
+        unsafe { reduce(a, len, (as_uninit(to.0), as_uninit(to.1)), false) };
     } else if len > LONG_ROW {
         for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
-            let mut waiting = Waiting::new(fold);
+            let mut merge = HalvingMerge::new(fold);
             for part in row.chunks(ROW_PART) {
-                waiting.push(reduce_part(fold, part));
+                merge.push(reduce_part(fold, part));
             }
-            *to = waiting.finish().0;
+            *to = merge.finish().0;
         }
     } else {
         reduce_rows(fold, a, len, to, spare);
@@ -352,14 +352,14 @@ pub(super) fn add_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     nothing: &mut [()],
 ) {
     let len = to.len();
-    let rows = Rows {
+    let rows = StridedBlocks {
         start: blocks.as_ptr(),
         count: blocks.len() / len,
-        apart: len.cast_signed(),
-        step: 1,
+        block_stride: len.cast_signed(),
+        element_stride: 1,
         place: 0,
-        place_apart: 0,
-        is_far: false,
+        place_stride: 0,
+        in_main_memory: false,
     };
     // SAFETY: `blocks` has `count` contiguous blocks of `len` elements, as many as `to` has, and
     // the function is one of the level that this CPU has.

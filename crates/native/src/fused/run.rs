@@ -127,8 +127,8 @@ where
         let mut outputs = outputs.iter().enumerate();
         outputs.all(|(number, start)| was_written(start.place(), bytes_of(program, number)))
     };
-    let is_far = bytes(program, operands) >= last_cache();
-    let past = if is_far && were_written() { stream(level) } else { None };
+    let in_main_memory = bytes(program, operands) >= last_cache();
+    let past = if in_main_memory && were_written() { stream(level) } else { None };
     let run = Run { plan: &plan, operands, outputs, level, past };
     let sinks = run.all::<R>(pool)?;
     if plan.later.is_empty() {

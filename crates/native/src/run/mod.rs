@@ -13,7 +13,7 @@ use crate::axes::{Axes, Axis, Reduced, Role};
 use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::{Accumulate, MOST_PLACES};
-use crate::kernel::{Rows, TOGETHER};
+use crate::kernel::{BLOCKS_PER_STEP, StridedBlocks};
 use crate::level::{Level, on_level};
 use crate::pages::prefer_huge;
 use crate::pieces::Pieces;
@@ -82,8 +82,8 @@ where
     results: Results<F::Output>,
     level: Level,
     /// The SIMD loops over contiguous rows and over contiguous blocks, where the level has them.
-    rows: Option<vectors::Rows<T, F::First, F::Second>>,
-    blocks: Option<vectors::Blocks<T, F::First>>,
+    rows: Option<vectors::RowsFn<T, F::First, F::Second>>,
+    blocks: Option<vectors::BlocksFn<T, F::First>>,
 }
 
 // SAFETY: threads only read the elements at `origin`, which the view borrows for longer than the
@@ -205,7 +205,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             let to = (&mut firsts[..count], &mut seconds[..count]);
             let other = (&*results, &*results_2);
             on_level(self.level, Merge { fold: self.fold, to, other });
-            accumulators.stepped(TOGETHER);
+            accumulators.stepped(BLOCKS_PER_STEP);
         }
     }
 
@@ -225,14 +225,14 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             let (around, from) = (at / inner.len, at % inner.len);
             let steps = (inner.len - from).min(positions.end - at).min(accumulators.room());
             let (start, place) = moved(base, around, outer);
-            let rows = Rows {
+            let rows = StridedBlocks {
                 start: start.wrapping_offset(distance(from, &inner)),
                 count: steps,
-                apart: inner.stride,
-                step: plan.step(),
-                place: small(place + from * apart(&inner)),
-                place_apart: small(apart(&inner)),
-                is_far: plan.is_far,
+                block_stride: inner.stride,
+                element_stride: plan.step(),
+                place: small(place + from * place_stride(&inner)),
+                place_stride: small(place_stride(&inner)),
+                in_main_memory: plan.in_main_memory,
             };
             self.add_members(accumulators, rows, members, len);
             accumulators.stepped(steps);
@@ -256,14 +256,14 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         };
         let whole = cut.axis.len - cut.rest();
         let width = self.plan.width() / cut.part * cut.rest();
-        let rows = Rows {
+        let rows = StridedBlocks {
             start: start.wrapping_offset(distance(whole, &cut.axis)),
             count: 1,
-            apart: 0,
-            step: self.plan.step(),
-            place: small(place + whole * apart(&cut.axis)),
-            place_apart: 0,
-            is_far: false,
+            block_stride: 0,
+            element_stride: self.plan.step(),
+            place: small(place + whole * place_stride(&cut.axis)),
+            place_stride: 0,
+            in_main_memory: false,
         };
         self.add_members(accumulators, rows, members, width);
         accumulators.stepped(1);
@@ -274,7 +274,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     fn add_members(
         &self,
         accumulators: &mut Accumulators<T, F>,
-        mut rows: Rows<T>,
+        mut rows: StridedBlocks<T>,
         members: usize,
         len: usize,
     ) {
@@ -289,7 +289,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             // level that this CPU has, and gets contiguous blocks alone.
             unsafe {
                 match self.blocks {
-                    Some(add) if rows.step == 1 => add(rows, firsts),
+                    Some(add) if rows.element_stride == 1 => add(rows, firsts),
                     _ => on_level(self.level, Add::new(self.fold, (firsts, seconds), rows)),
                 }
             }
@@ -342,7 +342,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let width: usize = axes.iter().map(|axis| axis.len).product();
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         if F::PLACES {
-            self.tell_places(&axes, &mut seconds[..width]);
+            self.add_block_places(&axes, &mut seconds[..width]);
         }
         let (mut outer, mut inner) = (1, width);
         for axis in axes.iter().rev() {
@@ -360,11 +360,11 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     }
 
     /// Adds to the place of each accumulator the place of its element within the block.
-    fn tell_places(&self, axes: &[Axis], seconds: &mut [F::Second]) {
+    fn add_block_places(&self, axes: &[Axis], seconds: &mut [F::Second]) {
         for (index, second) in seconds.iter_mut().enumerate() {
             let (mut left, mut place) = (index, 0);
             for axis in axes {
-                place += left % axis.len * apart(axis);
+                place += left % axis.len * place_stride(axis);
                 left /= axis.len;
             }
             self.fold.shift(second, small(place));
@@ -375,15 +375,15 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     fn write(&self, axes: &[Axis], (firsts, seconds): (&[F::First], &[F::Second]), unit: usize) {
         let base = self.result_of(unit);
         let places: SmallVec<[(usize, usize); 6]> = Plan::places(axes);
-        let (&(len, apart), around) = places.split_last().unwrap_or((&(1, 1), &[]));
+        let (&(len, stride), around) = places.split_last().unwrap_or((&(1, 1), &[]));
         let runs: usize = around.iter().map(|(len, _)| len).product();
         for run in 0..runs {
             let (mut left, mut start) = (run, base);
-            for &(len, apart) in around.iter().rev() {
-                start += left % len * apart;
+            for &(len, stride) in around.iter().rev() {
+                start += left % len * stride;
                 left /= len;
             }
-            if apart == 1 {
+            if stride == 1 {
                 debug_assert!(start + len <= self.results.len, "results within the array");
                 let range = run * len..(run + 1) * len;
                 let from = (&firsts[range.clone()], &seconds[range]);
@@ -399,7 +399,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             }
             for i in 0..len {
                 let from = run * len + i;
-                self.write_one(start + i * apart, firsts[from], seconds[from]);
+                self.write_one(start + i * stride, firsts[from], seconds[from]);
             }
         }
     }
@@ -408,7 +408,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     fn result_of(&self, unit: usize) -> usize {
         let (mut left, mut base) = (unit, 0);
         for axis in &self.plan.kept {
-            base += left % axis.len * kept_apart(axis);
+            base += left % axis.len * result_stride(axis);
             left /= axis.len;
         }
         base
@@ -438,7 +438,7 @@ fn moved<T>(mut start: *const T, at: usize, axes: &[Axis]) -> (*const T, usize) 
         let index = left % axis.len;
         left /= axis.len;
         start = start.wrapping_offset(distance(index, axis));
-        place += index * apart(axis);
+        place += index * place_stride(axis);
     }
     (start, place)
 }
@@ -447,16 +447,16 @@ fn distance(index: usize, axis: &Axis) -> isize {
     isize::try_from(index).unwrap_or(0).wrapping_mul(axis.stride)
 }
 
-fn apart(axis: &Axis) -> usize {
+fn place_stride(axis: &Axis) -> usize {
     match axis.role {
         Role::Kept(_) => 0,
-        Role::Reduced(apart) => apart,
+        Role::Reduced(stride) => stride,
     }
 }
 
-fn kept_apart(axis: &Axis) -> usize {
+fn result_stride(axis: &Axis) -> usize {
     match axis.role {
-        Role::Kept(apart) => apart,
+        Role::Kept(stride) => stride,
         Role::Reduced(_) => 0,
     }
 }

@@ -4,14 +4,14 @@
 use std::any::TypeId;
 use std::ops::Range;
 
-use super::{Run, kept_apart};
+use super::{Run, result_stride};
 use crate::accumulators::Accumulators;
 use crate::axes::Axis;
 use crate::elements::Element;
 use crate::folds::{Accumulate, Part};
-use crate::kernel::{LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS, Waiting};
+use crate::kernel::{HalvingMerge, LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS};
 use crate::level::on_level;
-use crate::tasks::{Parts, ReducePart, ReduceRows, Rooms, StepRows, as_room};
+use crate::tasks::{Parts, ReducePart, ReduceRows, StepRows, UninitAccumulators, as_uninit};
 
 /// A rest of fewer elements than this is reduced together with the part before it.
 const SHORT_REST: usize = ROW_PART / 2;
@@ -27,7 +27,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
         let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
         let (firsts, seconds) = (&mut firsts[..count], &mut seconds[..count]);
-        if kept_apart(&rows) == 1 && self.write_rows(elements, row.len, unit, (firsts, seconds)) {
+        if result_stride(&rows) == 1 && self.write_rows(elements, row.len, unit, (firsts, seconds))
+        {
             return;
         }
         self.reduce_rows(elements, row.len, (firsts, seconds), (spare, spare_2));
@@ -57,10 +58,10 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         unsafe {
             let to = match F::RESULT {
                 Part::First if is_first => {
-                    (std::slice::from_raw_parts_mut(to.cast(), count), as_room(seconds))
+                    (std::slice::from_raw_parts_mut(to.cast(), count), as_uninit(seconds))
                 }
                 Part::Second if is_second => {
-                    (as_room(firsts), std::slice::from_raw_parts_mut(to.cast(), count))
+                    (as_uninit(firsts), std::slice::from_raw_parts_mut(to.cast(), count))
                 }
                 _ => return false,
             };
@@ -69,8 +70,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     }
 
     /// Reduces rows of `len` elements, one for each accumulator. `spare` is scratch of
-    /// [`LEFT`](crate::kernel::LEFT) accumulators for each row; SIMD loops and rows longer than
-    /// [`LONG_ROW`] need none.
+    /// [`PARTIAL_LANES`](crate::kernel::PARTIAL_LANES) accumulators for each row; SIMD loops and
+    /// rows longer than [`LONG_ROW`] need none.
     pub(super) fn reduce_rows(
         &self,
         elements: &[T],
@@ -80,7 +81,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     ) {
         let fold = self.fold;
         // SAFETY: `reduce_rows_to` writes nothing but initialised accumulators.
-        if unsafe { self.reduce_rows_to(elements, len, (as_room(to), as_room(to_2))) } {
+        if unsafe { self.reduce_rows_to(elements, len, (as_uninit(to), as_uninit(to_2))) } {
             return;
         }
         if len <= LONG_ROW {
@@ -95,7 +96,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
 
     /// Reduces rows of `len` elements, one for each accumulator, if there is a loop that writes all
     /// accumulators and reads none. Returns whether there is one.
-    fn reduce_rows_to(&self, elements: &[T], len: usize, to: Rooms<'_, T, F>) -> bool {
+    fn reduce_rows_to(&self, elements: &[T], len: usize, to: UninitAccumulators<'_, T, F>) -> bool {
         if (2..=MOST_STEPPED).contains(&len) {
             on_level(self.level, StepRows { fold: self.fold, elements, len, to });
             return true;
@@ -103,7 +104,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let Some(reduce) = self.rows else { return false };
         // SAFETY: the loop is one of the level that this CPU has, `len` is not 0, and `elements`
         // has a row for each accumulator of `to`.
-        unsafe { reduce(elements, len, to, self.plan.is_far) };
+        unsafe { reduce(elements, len, to, self.plan.in_main_memory) };
         true
     }
 
@@ -129,7 +130,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         if F::PLACES || row.len() <= last.max(ROW_PART) {
             return self.reduced_part(row);
         }
-        let mut waiting = Waiting::new(self.fold);
+        let mut merge = HalvingMerge::new(self.fold);
         let (first, second) = self.fold.start();
         let (mut firsts, mut seconds) = ([first; ROW_PARTS], [second; ROW_PARTS]);
         let (whole, rest) = row.split_at(row.len() - last);
@@ -138,13 +139,13 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             let to = (&mut firsts[..count], &mut seconds[..count]);
             self.reduce_rows(parts, ROW_PART, to, (&mut [], &mut []));
             for n in 0..count {
-                waiting.push((firsts[n], seconds[n]));
+                merge.push((firsts[n], seconds[n]));
             }
         }
         if !rest.is_empty() {
-            waiting.push(self.reduced_part(rest));
+            merge.push(self.reduced_part(rest));
         }
-        waiting.finish()
+        merge.finish()
     }
 
     fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
@@ -155,8 +156,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             // accumulator.
             unsafe {
                 let to = std::slice::from_mut(&mut first);
-                let to = (as_room(to), as_room(std::slice::from_mut(&mut second)));
-                reduce(part, part.len(), to, self.plan.is_far);
+                let to = (as_uninit(to), as_uninit(std::slice::from_mut(&mut second)));
+                reduce(part, part.len(), to, self.plan.in_main_memory);
             }
         } else {
             let to = (&mut first, &mut second);

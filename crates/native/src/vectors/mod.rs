@@ -23,11 +23,11 @@ use crate::level::Level;
 /// # Safety
 /// The CPU must have the instructions of the level, `len` is not 0, and there are as many
 /// rows as accumulators.
-pub(crate) type Rows<T, A, B> =
-    unsafe fn(elements: &[T], len: usize, to: Rooms<'_, A, B>, is_far: bool);
+pub(crate) type RowsFn<T, A, B> =
+    unsafe fn(elements: &[T], len: usize, to: UninitAccumulators<'_, A, B>, in_main_memory: bool);
 
-/// Room for the parts of accumulators.
-pub(crate) type Rooms<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
+/// Uninitialised slices for the parts of accumulators.
+pub(crate) type UninitAccumulators<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
 
 /// A function that adds blocks to accumulators, element by element, as
 /// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
@@ -35,13 +35,13 @@ pub(crate) type Rooms<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUnini
 /// # Safety
 /// The CPU must have the instructions of the level, and all elements of the blocks, as many
 /// in each as there are accumulators, must be readable.
-pub(crate) type Blocks<T, A> = unsafe fn(blocks: kernel::Rows<T>, to: &mut [A]);
+pub(crate) type BlocksFn<T, A> = unsafe fn(blocks: kernel::StridedBlocks<T>, to: &mut [A]);
 
 /// A function that adds up the squared deviations of rows of `len` elements from their means.
 ///
 /// # Safety
-/// As that of [`Rows`], with as many means.
-pub(crate) type Deviations<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
+/// As that of [`RowsFn`], with as many means.
+pub(crate) type DeviationsFn<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
 
 /// The operands of two factors: see [`Factors`].
 pub(crate) const FACTORED: usize = 7;
@@ -70,16 +70,16 @@ pub(crate) struct Factors<T> {
 /// # Safety
 /// The CPU must have the instructions of the level. The elements must be readable. `beside` is as long
 /// as `to`.
-pub(crate) type AddProducts<T> =
+pub(crate) type AddProductsFn<T> =
     unsafe fn(factors: &Factors<T>, to: &mut [T], beside: Option<&mut [T]>);
 
 /// Functions that add up products of elements.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Products<T> {
+pub(crate) struct ProductFns<T> {
     /// Writes the sums of rows, one for each of `to`.
-    pub(crate) rows: AddProducts<T>,
-    /// Adds blocks, which have an element for each of `to`, as [`Blocks`] does.
-    pub(crate) blocks: AddProducts<T>,
+    pub(crate) rows: AddProductsFn<T>,
+    /// Adds blocks, which have an element for each of `to`, as [`BlocksFn`] does.
+    pub(crate) blocks: AddProductsFn<T>,
 }
 
 /// A function that copies `lines` lines of a cache, 64 bytes each, past the caches.
@@ -164,7 +164,7 @@ pub(crate) struct Chain<T> {
 /// # Safety
 /// The CPU must have the instructions of the level; the elements must be readable, and those at `out`
 /// writable and apart from them.
-pub(crate) type Chains<T> = unsafe fn(chain: &Chain<T>);
+pub(crate) type ChainFn<T> = unsafe fn(chain: &Chain<T>);
 
 /// Returns the function that copies lines past the caches, if the CPU can.
 pub(crate) fn stream(level: Level) -> Option<Stream> {
@@ -183,7 +183,7 @@ pub(crate) fn stream(level: Level) -> Option<Stream> {
 }
 
 /// Returns the function that computes chains of a form, if there is one and the CPU can run it.
-pub(crate) fn chains_of<T: Element>(level: Level, form: Form) -> Option<Chains<T>> {
+pub(crate) fn chains_of<T: Element>(level: Level, form: Form) -> Option<ChainFn<T>> {
     match level {
         _ if form == Form::Exponential && TypeId::of::<T>() != TypeId::of::<f32>() => None,
         #[cfg(target_arch = "x86_64")]
@@ -197,7 +197,7 @@ pub(crate) fn chains_of<T: Element>(level: Level, form: Form) -> Option<Chains<T
 }
 
 /// Returns the function that adds up deviations, if there is one and the CPU can run it.
-pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
+pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<DeviationsFn<T>> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::deviations_of::<T>(),
@@ -210,7 +210,7 @@ pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<Deviations<T>> {
 }
 
 /// Returns the functions that add up products, if there are any and the CPU can run them.
-pub(crate) fn products_of<T: Element>(level: Level) -> Option<Products<T>> {
+pub(crate) fn products_of<T: Element>(level: Level) -> Option<ProductFns<T>> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::products_of::<T>(),
@@ -223,7 +223,9 @@ pub(crate) fn products_of<T: Element>(level: Level) -> Option<Products<T>> {
 }
 
 /// Returns the function that adds blocks by a fold, if there is one and the CPU can run it.
-pub(crate) fn blocks_of<T: Element, F: Accumulate<T>>(level: Level) -> Option<Blocks<T, F::First>> {
+pub(crate) fn blocks_of<T: Element, F: Accumulate<T>>(
+    level: Level,
+) -> Option<BlocksFn<T, F::First>> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::blocks_of::<T, F>(),
@@ -238,7 +240,7 @@ pub(crate) fn blocks_of<T: Element, F: Accumulate<T>>(level: Level) -> Option<Bl
 /// Returns the function that reduces rows by a fold, if there is one and the CPU can run it.
 pub(crate) fn rows_of<T: Element, F: Accumulate<T>>(
     level: Level,
-) -> Option<Rows<T, F::First, F::Second>> {
+) -> Option<RowsFn<T, F::First, F::Second>> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::rows_of::<T, F>(),

@@ -6,14 +6,14 @@ use super::arch;
 use super::arch::__m512i;
 use super::first;
 use super::lanes::Lanes;
-use crate::kernel::{Rows, TOGETHER};
+use crate::kernel::{BLOCKS_PER_STEP, StridedBlocks};
 use crate::vectors::Ahead;
 
 /// The bytes of a line of a cache.
 const LINE: isize = 64;
 
 /// A loop fetches ahead: nothing, the bytes that follow in memory, from the third cache or from main
-/// memory, or the same vectors of the blocks that are [`TOGETHER`] blocks away.
+/// memory, or the same vectors of the blocks that are [`BLOCKS_PER_STEP`] blocks away.
 const NOTHING: u8 = 0;
 pub(super) const LINES: u8 = 1;
 pub(super) const FAR_LINES: u8 = 2;
@@ -24,14 +24,14 @@ const NEAR: usize = 256;
 const FAR: usize = 2048;
 
 wide! {
-    /// See [`Blocks`](crate::vectors::Blocks).
-    pub(super) unsafe fn add<L: Lanes>(blocks: Rows<L::Element>, to: &mut [L::Accumulator]) {
+    /// See [`BlocksFn`](crate::vectors::BlocksFn).
+    pub(super) unsafe fn add<L: Lanes>(blocks: StridedBlocks<L::Element>, to: &mut [L::Accumulator]) {
         let mut left = blocks.count;
         let mut start = blocks.start;
-        let apart_bytes = blocks.apart.wrapping_mul(size_of::<L::Element>().cast_signed());
+        let block_stride_bytes = blocks.block_stride.wrapping_mul(size_of::<L::Element>().cast_signed());
         while left > 0 {
             // Several blocks are combined before accumulators get them.
-            let together = if left < TOGETHER { 1 } else { TOGETHER };
+            let together = if left < BLOCKS_PER_STEP { 1 } else { BLOCKS_PER_STEP };
             let (mut block, mut rest) = (start, &mut *to);
             macro_rules! strips {
                 ($fetched:tt: $($vectors:literal)*) => { $(
@@ -40,7 +40,7 @@ wide! {
                     for to in strips.chunks_exact_mut($vectors * L::COUNT) {
                         // SAFETY: the caller promises the level, and elements for all accumulators.
                         unsafe {
-                            strip::<L, $vectors, $fetched>(block, blocks.apart, together, to);
+                            strip::<L, $vectors, $fetched>(block, blocks.block_stride, together, to);
                             block = block.add($vectors * L::COUNT);
                         }
                     }
@@ -50,18 +50,18 @@ wide! {
             // Loads that cross no line of a cache are faster. Where all blocks lie alike, the elements
             // before the first line are a part of a vector.
             let strip = if arch::REGISTERS >= 32 { 16 } else { 4 } * L::COUNT;
-            if rest.len() > strip && apart_bytes % LINE == 0 {
+            if rest.len() > strip && block_stride_bytes % LINE == 0 {
                 let (head, others) = rest.split_at_mut(block.align_offset(L::BYTES) % L::COUNT);
                 if !head.is_empty() {
                     // SAFETY: as for the last elements.
-                    unsafe { last_strip::<L>(block, blocks.apart, together, head) };
+                    unsafe { last_strip::<L>(block, blocks.block_stride, together, head) };
                 }
                 block = block.wrapping_add(head.len());
                 rest = others;
             }
             // Several strips read parts of eight blocks in turn, which the CPU does not foresee: what comes
             // from main memory is fetched ahead.
-            if rest.len() > strip && blocks.is_far && left >= 2 * TOGETHER {
+            if rest.len() > strip && blocks.in_main_memory && left >= 2 * BLOCKS_PER_STEP {
                 strips!(BLOCKS: 4);
             } else if rest.len() > strip {
                 strips!(NOTHING: 4);
@@ -71,9 +71,9 @@ wide! {
             strips!(NOTHING: 4 1);
             if !rest.is_empty() {
                 // SAFETY: as above.
-                unsafe { last_strip::<L>(block, blocks.apart, together, rest) };
+                unsafe { last_strip::<L>(block, blocks.block_stride, together, rest) };
             }
-            start = start.wrapping_offset(blocks.apart.wrapping_mul(together.cast_signed()));
+            start = start.wrapping_offset(blocks.block_stride.wrapping_mul(together.cast_signed()));
             left -= together;
         }
     }
@@ -81,7 +81,7 @@ wide! {
     /// Adds `count` blocks to the accumulators of `VECTORS` vectors, and fetches others.
     unsafe fn strip<L: Lanes, const VECTORS: usize, const FETCHED: u8>(
         block: *const L::Element,
-        apart: isize,
+        block_stride: isize,
         count: usize,
         to: &mut [L::Accumulator],
     ) {
@@ -91,7 +91,7 @@ wide! {
             let mut nans = arch::no_nans();
             let mut at = block;
             for _ in 0..count {
-                fetch::<L, VECTORS, FETCHED>(at, apart);
+                fetch::<L, VECTORS, FETCHED>(at, block_stride);
                 if VECTORS == 1 {
                     all[0] = L::combine(all[0], L::load(at));
                 } else {
@@ -102,10 +102,10 @@ wide! {
                         (all[n], all[n + 1]) = (L::combine_numbers(all[n], x), L::combine_numbers(all[n + 1], y));
                     }
                 }
-                at = at.wrapping_offset(apart);
+                at = at.wrapping_offset(block_stride);
             }
             if arch::any_nans(nans) {
-                all = strip_with_nans::<L, VECTORS>(block, apart, count);
+                all = strip_with_nans::<L, VECTORS>(block, block_stride, count);
             }
             for n in 0..VECTORS {
                 let to = to.as_mut_ptr().add(n * L::COUNT);
@@ -117,13 +117,13 @@ wide! {
     /// Fetches as many vectors as are read now, which are read later.
     pub(super) fn fetch<L: Lanes, const VECTORS: usize, const FETCHED: u8>(
         vectors: *const L::Element,
-        apart: isize,
+        block_stride: isize,
     ) {
         let next = match FETCHED {
             NOTHING => return,
             LINES => vectors.cast::<i8>().wrapping_add(NEAR),
             FAR_LINES => vectors.cast::<i8>().wrapping_add(FAR),
-            _ => vectors.wrapping_offset(apart.wrapping_mul(TOGETHER as isize)).cast(),
+            _ => vectors.wrapping_offset(block_stride.wrapping_mul(BLOCKS_PER_STEP as isize)).cast(),
         };
         for line in 0..(VECTORS * L::BYTES).div_ceil(LINE as usize) {
             let line = next.wrapping_add(line * LINE as usize);
@@ -149,7 +149,7 @@ wide! {
     /// Combines `count` blocks, among whose elements NaN may be.
     pub(super) unsafe fn strip_with_nans<L: Lanes, const VECTORS: usize>(
         mut block: *const L::Element,
-        apart: isize,
+        block_stride: isize,
         count: usize,
     ) -> [__m512i; VECTORS] {
         // SAFETY: the caller promises the level and the elements.
@@ -159,7 +159,7 @@ wide! {
                 for n in 0..VECTORS {
                     all[n] = L::combine(all[n], L::load(block.add(n * L::COUNT)));
                 }
-                block = block.wrapping_offset(apart);
+                block = block.wrapping_offset(block_stride);
             }
             all
         }
@@ -168,7 +168,7 @@ wide! {
     /// Adds `count` blocks to fewer accumulators than a vector has.
     unsafe fn last_strip<L: Lanes>(
         mut block: *const L::Element,
-        apart: isize,
+        block_stride: isize,
         count: usize,
         to: &mut [L::Accumulator],
     ) {
@@ -178,7 +178,7 @@ wide! {
             let mut all = L::start();
             for _ in 0..count {
                 all = L::combine(all, L::load_first(block, mask));
-                block = block.wrapping_offset(apart);
+                block = block.wrapping_offset(block_stride);
             }
             combine_first::<L>(all, to);
         }

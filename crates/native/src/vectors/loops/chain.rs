@@ -114,7 +114,7 @@ fn is_by_columns<T: Chained>(chain: &Chain<T>) -> bool {
 }
 
 wide! {
-    /// See [`Chains`](crate::vectors::Chains).
+    /// See [`ChainFn`](crate::vectors::ChainFn).
     pub(super) unsafe fn chain<T: Chained>(chain: &Chain<T>) {
         macro_rules! by_rows {
             ($($rows:literal)*) => {

@@ -37,7 +37,7 @@ use terms::deviations;
 use super::arch;
 use crate::elements::Element;
 use crate::folds::{Accumulate, ArgMax, ArgMin, Max, Min, Sum};
-use crate::vectors::{Blocks, Chains, Deviations, Products, Rows};
+use crate::vectors::{BlocksFn, ChainFn, DeviationsFn, ProductFns, RowsFn};
 
 /// Calls a macro with each type and its folds.
 macro_rules! for_all_types {
@@ -64,19 +64,23 @@ macro_rules! found {
 }
 
 /// Returns the function that adds up squared deviations of rows, if there is one.
-pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<Deviations<T>> {
-    let (wide, narrow): (Deviations<f64>, Deviations<f32>) =
+pub(in crate::vectors) fn deviations_of<T: Element>() -> Option<DeviationsFn<T>> {
+    let (wide, narrow): (DeviationsFn<f64>, DeviationsFn<f32>) =
         (deviations::<SumF64>, deviations::<SumF32>);
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }
 
 /// Returns the functions that add up products, if there are any.
-pub(in crate::vectors) fn products_of<T: Element>() -> Option<Products<T>> {
-    let wide =
-        Products::<f64> { rows: products_of_rows::<SumF64>, blocks: products_of_blocks::<SumF64> };
-    let narrow =
-        Products::<f32> { rows: products_of_rows::<SumF32>, blocks: products_of_blocks::<SumF32> };
+pub(in crate::vectors) fn products_of<T: Element>() -> Option<ProductFns<T>> {
+    let wide = ProductFns::<f64> {
+        rows: products_of_rows::<SumF64>,
+        blocks: products_of_blocks::<SumF64>,
+    };
+    let narrow = ProductFns::<f32> {
+        rows: products_of_rows::<SumF32>,
+        blocks: products_of_blocks::<SumF32>,
+    };
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }
@@ -88,35 +92,36 @@ pub(in crate::vectors) const fn stream() -> crate::vectors::Stream {
 }
 
 /// Returns the function that computes chains of a type, if there is one.
-pub(in crate::vectors) fn chains_of<T: Element>() -> Option<Chains<T>> {
-    let (wide, narrow): (Chains<f64>, Chains<f32>) = (chain::<f64>, chain::<f32>);
+pub(in crate::vectors) fn chains_of<T: Element>() -> Option<ChainFn<T>> {
+    let (wide, narrow): (ChainFn<f64>, ChainFn<f32>) = (chain::<f64>, chain::<f32>);
     let (wide, narrow): (&dyn Any, &dyn Any) = (&wide, &narrow);
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }
 
 /// Returns the function that adds blocks by a fold, if there is one.
-pub(in crate::vectors) fn blocks_of<T: Element, F: Accumulate<T>>() -> Option<Blocks<T, F::First>> {
+pub(in crate::vectors) fn blocks_of<T: Element, F: Accumulate<T>>() -> Option<BlocksFn<T, F::First>>
+{
     blocks_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
 }
 
 /// Returns the function that reduces rows by a fold, if there is one.
 pub(in crate::vectors) fn rows_of<T: Element, F: Accumulate<T>>()
--> Option<Rows<T, F::First, F::Second>> {
+-> Option<RowsFn<T, F::First, F::Second>> {
     rows_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
 }
 
 // The functions below have no type parameters: crates that reduce do not compile the loops again.
 
-/// Returns a [`Blocks`] for a type of elements and a fold.
+/// Returns a [`BlocksFn`] for a type of elements and a fold.
 fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! blocks {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             if element == TypeId::of::<$type>() {
-                found!(fold, Sum, add::<$sum>, Blocks<$type, <Sum as Accumulate<$type>>::First>);
+                found!(fold, Sum, add::<$sum>, BlocksFn<$type, <Sum as Accumulate<$type>>::First>);
                 // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
                 if size_of::<$type>() > 2 {
-                    found!(fold, Max, add::<$max>, Blocks<$type, <Max as Accumulate<$type>>::First>);
-                    found!(fold, Min, add::<$min>, Blocks<$type, <Min as Accumulate<$type>>::First>);
+                    found!(fold, Max, add::<$max>, BlocksFn<$type, <Max as Accumulate<$type>>::First>);
+                    found!(fold, Min, add::<$min>, BlocksFn<$type, <Min as Accumulate<$type>>::First>);
                 }
                 return None;
             }
@@ -126,16 +131,16 @@ fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     None
 }
 
-/// Returns a [`Rows`] for a type of elements and a fold.
+/// Returns a [`RowsFn`] for a type of elements and a fold.
 fn rows_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
     macro_rules! rows {
         ($type:ty, $sum:ty, $max:ty, $min:ty) => {
             if element == TypeId::of::<$type>() {
-                found!(fold, Sum, values::<$sum>, Rows<$type, <Sum as Accumulate<$type>>::First, ()>);
-                found!(fold, Max, values::<$max>, Rows<$type, <Max as Accumulate<$type>>::First, ()>);
-                found!(fold, Min, values::<$min>, Rows<$type, <Min as Accumulate<$type>>::First, ()>);
-                found!(fold, ArgMax, places::<$max>, Rows<$type, $type, u32>);
-                found!(fold, ArgMin, places::<$min>, Rows<$type, $type, u32>);
+                found!(fold, Sum, values::<$sum>, RowsFn<$type, <Sum as Accumulate<$type>>::First, ()>);
+                found!(fold, Max, values::<$max>, RowsFn<$type, <Max as Accumulate<$type>>::First, ()>);
+                found!(fold, Min, values::<$min>, RowsFn<$type, <Min as Accumulate<$type>>::First, ()>);
+                found!(fold, ArgMax, places::<$max>, RowsFn<$type, $type, u32>);
+                found!(fold, ArgMin, places::<$min>, RowsFn<$type, $type, u32>);
                 return None;
             }
         };

@@ -10,7 +10,7 @@ use super::rows::{
 };
 use super::{first, narrow};
 use crate::kernel::LONG_ROW;
-use crate::vectors::Rooms;
+use crate::vectors::UninitAccumulators;
 
 wide! {
     /// The element that the first lane stands for.
@@ -23,12 +23,12 @@ wide! {
         }
     }
 
-    /// See [`Rows`]: extrema, and the first places of each.
+    /// See [`RowsFn`]: extrema, and the first places of each.
     pub(super) unsafe fn places<L: Extremum>(
         elements: &[L::Element],
         len: usize,
-        (to, places): Rooms<'_, L::Element, u32>,
-        is_far: bool,
+        (to, places): UninitAccumulators<'_, L::Element, u32>,
+        in_main_memory: bool,
     ) {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
         let rest = &elements[grouped * len..];
@@ -44,7 +44,7 @@ wide! {
             let rest = rest.chunks_exact(len).zip(to_rest.iter_mut().zip(places_rest));
             for (row, (to, place)) in rest {
                 let row_lanes = if len > LONG_ROW {
-                    long_row::<L>(row.as_ptr(), len, is_far)
+                    long_row::<L>(row.as_ptr(), len, in_main_memory)
                 } else {
                     lanes_of::<L>(row.as_ptr(), len, false)
                 };
@@ -58,7 +58,7 @@ wide! {
     unsafe fn groups_of_places<L: Extremum, const ROWS: usize, const FILL: u8>(
         elements: &[L::Element],
         len: usize,
-        (to, places): Rooms<'_, L::Element, u32>,
+        (to, places): UninitAccumulators<'_, L::Element, u32>,
     ) {
         let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
         for (number, (to, places)) in groups.enumerate() {

@@ -6,7 +6,7 @@ use super::blocks::{combine_first, fetch_next};
 use super::first;
 use super::rows::merged;
 use super::terms::Terms;
-use crate::kernel::{LONG_ROW, TOGETHER};
+use crate::kernel::{BLOCKS_PER_STEP, LONG_ROW};
 use crate::vectors::{Ahead, FACTORED, Factors};
 
 /// The operands that there are, or have rows, as bits: none; or all, which change nothing if they are
@@ -199,7 +199,7 @@ wide! {
         all
     }
 
-    /// Adds up to [`TOGETHER`] blocks.
+    /// Adds up to [`BLOCKS_PER_STEP`] blocks.
     unsafe fn add_together<L: Terms, const THERE: u8, const ROWS: u8>(
         rows: &[Row<L::Element>],
         (has_rows, ahead): (u8, &mut [Ahead; 2]),
@@ -257,7 +257,7 @@ wide! {
     ) {
         let (mut done, mut ahead) = (0, factors.ahead);
         while done < factors.rows {
-            let together = if factors.rows - done < TOGETHER { 1 } else { TOGETHER };
+            let together = if factors.rows - done < BLOCKS_PER_STEP { 1 } else { BLOCKS_PER_STEP };
             // SAFETY: the caller promises the level and the elements of all blocks.
             unsafe {
                 let row = |n: usize| row_of::<L>(factors, done + if n < together { n } else { 0 }, THERE);
@@ -296,7 +296,7 @@ wide! {
                 let (x, y) = (row.x.add(at), row.y.add(at));
                 let mut done = 0;
                 while done < factors.rows {
-                    let together = if factors.rows - done < TOGETHER { 1 } else { TOGETHER };
+                    let together = if factors.rows - done < BLOCKS_PER_STEP { 1 } else { BLOCKS_PER_STEP };
                     let mut all = [L::start(); 2];
                     for block in done..done + together {
                         fetch_next(&mut ahead, L::COUNT);
@@ -316,7 +316,7 @@ wide! {
         }
     }
 
-    /// See [`Products::rows`](crate::vectors::Products).
+    /// See [`ProductFns::rows`](crate::vectors::ProductFns).
     pub(super) unsafe fn products_of_rows<L: Terms>(
         factors: &Factors<L::Element>,
         to: &mut [L::Accumulator],
@@ -334,7 +334,7 @@ wide! {
         }
     }
 
-    /// See [`Products::blocks`](crate::vectors::Products).
+    /// See [`ProductFns::blocks`](crate::vectors::ProductFns).
     pub(super) unsafe fn products_of_blocks<L: Terms>(
         factors: &Factors<L::Element>,
         to: &mut [L::Accumulator],

@@ -13,7 +13,7 @@ use super::blocks::{FAR_LINES, LINES, fetch, strip_with_nans};
 use super::first;
 use super::lanes::{Lanes, Merge};
 use crate::kernel::LONG_ROW;
-use crate::vectors::Rooms;
+use crate::vectors::UninitAccumulators;
 
 /// How rows fill vectors: a row is longer than one, rows fill one as a whole, or rows leave some lanes.
 pub(super) const LONG: u8 = 0;
@@ -251,12 +251,12 @@ wide! {
         }
     }
 
-    /// See [`Rows`](crate::vectors::Rows).
+    /// See [`RowsFn`](crate::vectors::RowsFn).
     pub(super) unsafe fn values<L: Lanes>(
         elements: &[L::Element],
         len: usize,
-        (to, _): Rooms<'_, L::Accumulator, ()>,
-        is_far: bool,
+        (to, _): UninitAccumulators<'_, L::Accumulator, ()>,
+        in_main_memory: bool,
     ) {
         debug_assert!(elements.len() >= len * to.len(), "whole rows");
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
@@ -271,7 +271,7 @@ wide! {
             // SAFETY: as above.
             unsafe {
                 to.write(merged::<L>(if len > LONG_ROW {
-                    long_row::<L>(rows.as_ptr(), len, is_far)
+                    long_row::<L>(rows.as_ptr(), len, in_main_memory)
                 } else {
                     lanes_of::<L>(rows.as_ptr(), len, padded)
                 }));
@@ -309,12 +309,12 @@ wide! {
     pub(super) unsafe fn long_row<L: Lanes>(
         row: *const L::Element,
         len: usize,
-        is_far: bool,
+        in_main_memory: bool,
     ) -> __m512i {
         // SAFETY: the caller promises the level and `len` elements; each load lies within them.
         unsafe {
             let whole = len / (4 * L::COUNT);
-            let mut all = if is_far {
+            let mut all = if in_main_memory {
                 long_vectors::<L, FAR_LINES>(row, whole)
             } else {
                 long_vectors::<L, LINES>(row, whole)
@@ -340,7 +340,7 @@ wide! {
         row: *const L::Element,
         count: usize,
     ) -> [__m512i; 4] {
-        let apart = 4 * L::COUNT as isize;
+        let stride = 4 * L::COUNT as isize;
         // SAFETY: the caller promises the level and the elements.
         unsafe {
             let (mut from, mut nans) = (row, arch::no_nans());
@@ -348,10 +348,10 @@ wide! {
             for _ in 0..count {
                 fetch::<L, 4, FETCHED>(from, 0);
                 all = L::add_four(all, from, &mut nans);
-                from = from.offset(apart);
+                from = from.offset(stride);
             }
             if arch::any_nans(nans) {
-                return strip_with_nans::<L, 4>(row, apart, count);
+                return strip_with_nans::<L, 4>(row, stride, count);
             }
             L::in_order(all)
         }

@@ -81,7 +81,7 @@ macro_rules! merged_sum_of_row {
 }
 
 wide! {
-    /// See [`Deviations`](crate::vectors::Deviations).
+    /// See [`DeviationsFn`](crate::vectors::DeviationsFn).
     pub(super) unsafe fn deviations<L: Terms>(
         elements: &[L::Element],
         len: usize,
