@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::aligned_buffer::LINE;
 use super::program::{Binary, Unary};
 use super::real::{Real, fused_in_f64};
-use super::room::LINE;
-use super::steps::{Action, Along, Arg, Pass, Step, uses_of};
-use super::tile::Operand;
+use super::steps::{Action, Along, Arg, Pass, PassStep, uses_of};
+use super::tile::TileOperand;
 use crate::level::Level;
-use crate::vectors::{self, Ahead, CHAINED, Form, Negated};
+use crate::vectors::{self, CHAINED, Form, Negated, Prefetch};
 
 /// A chain of elementwise ops.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Chain {
+pub(super) struct FusedChain {
     pub(super) form: Form,
     /// For each operand of the form the index of its argument; 0 if the chain does not have the
     /// operand.
@@ -23,7 +23,7 @@ pub(super) struct Chain {
     pub(super) negated: Negated,
 }
 
-impl Chain {
+impl FusedChain {
     /// Returns the chain with one more op at the end, whose operand is argument `number`, if the
     /// form has a place for it.
     fn with(mut self, op: Binary, number: usize) -> Option<Self> {
@@ -54,7 +54,7 @@ impl Chain {
     }
 
     /// The places of the operands that the chain has, each with the index of its argument.
-    fn there(&self) -> impl Iterator<Item = (usize, usize)> {
+    fn present(&self) -> impl Iterator<Item = (usize, usize)> {
         let numbers = self.operands.iter().enumerate();
         numbers.filter(|(_, number)| **number != 0).map(|(place, &number)| (place, number.into()))
     }
@@ -71,7 +71,7 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
     let uses = uses_of(passes, values);
     for pass in passes {
         // The steps that are left, and for each value the index of the step that makes it.
-        let mut left: Vec<Option<Step>> = Vec::with_capacity(pass.steps.len());
+        let mut left: Vec<Option<PassStep>> = Vec::with_capacity(pass.steps.len());
         let mut maker: BTreeMap<usize, usize> = BTreeMap::new();
         for mut step in pass.steps.drain(..) {
             let before = step.args.iter().filter(|arg| uses.get(arg.value) == Some(&1));
@@ -96,8 +96,12 @@ pub(super) fn make(passes: &mut [Pass], values: usize) {
 
 /// Returns the chain of `before` with the op of `step` at its end. Only `step` may use the value of
 /// `before`.
-fn lengthened(before: &Step, step: &Step) -> Option<Step> {
-    if before.set != step.set || before.stored.is_some() || before.is_kept || step.is_kept {
+fn lengthened(before: &PassStep, step: &PassStep) -> Option<PassStep> {
+    if before.set != step.set
+        || before.stored.is_some()
+        || before.is_tile_invariant
+        || step.is_tile_invariant
+    {
         return None;
     }
     let row = match (before.row == before.set, step.row == step.set) {
@@ -116,32 +120,32 @@ fn lengthened(before: &Step, step: &Step) -> Option<Step> {
         }
         _ => return None,
     };
-    Some(Step { action: Action::Chain(chain), args, row, ..step.clone() })
+    Some(PassStep { action: Action::Chain(chain), args, row, ..step.clone() })
 }
 
 /// Returns a step as a chain of one op, if that is faster: SIMD loops compute the op better, or the
 /// value may be stored past the caches.
-fn alone(step: &Step) -> Option<Step> {
-    let (chain, args) = chain_of(step).filter(|_| !step.is_kept)?;
+fn alone(step: &PassStep) -> Option<PassStep> {
+    let (chain, args) = chain_of(step).filter(|_| !step.is_tile_invariant)?;
     let gains = chain.form != Form::Product || step.stored.is_some();
-    gains.then(|| Step { action: Action::Chain(chain), args, ..step.clone() })
+    gains.then(|| PassStep { action: Action::Chain(chain), args, ..step.clone() })
 }
 
 /// Returns a step as a chain, with the arguments.
-fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
+fn chain_of(step: &PassStep) -> Option<(FusedChain, SmallVec<[Arg; 3]>)> {
     let op = match step.action {
         Action::Chain(chain) => return Some((chain, step.args.clone())),
         Action::Unary(Unary::Exp) => {
-            return Some((Chain::default().exponential()?, step.args.clone()));
+            return Some((FusedChain::default().exponential()?, step.args.clone()));
         }
         Action::Binary(op) => op,
         _ => return None,
     };
     let &[a, b] = step.args.as_slice() else { return None };
-    let chain = Chain::default().with(op, 1)?;
-    if a.along == Along::All {
+    let chain = FusedChain::default().with(op, 1)?;
+    if a.along == Along::Full {
         Some((chain, smallvec![a, b]))
-    } else if b.along == Along::All && !matches!(op, Binary::Subtract | Binary::Divide) {
+    } else if b.along == Along::Full && !matches!(op, Binary::Subtract | Binary::Divide) {
         Some((chain, smallvec![b, a]))
     } else {
         None
@@ -149,9 +153,9 @@ fn chain_of(step: &Step) -> Option<(Chain, SmallVec<[Arg; 3]>)> {
 }
 
 /// Returns the other operand of an op that has `value` as an operand, with an element for each.
-fn other(step: &Step, value: usize) -> Option<Arg> {
+fn other(step: &PassStep, value: usize) -> Option<Arg> {
     let &[a, b] = step.args.as_slice() else { return None };
-    let is_value = |arg: Arg| arg.value == value && arg.along == Along::All;
+    let is_value = |arg: Arg| arg.value == value && arg.along == Along::Full;
     match step.action {
         Action::Binary(_) if is_value(a) && b.value != value => Some(b),
         Action::Binary(Binary::Multiply | Binary::Add) if is_value(b) && a.value != value => {
@@ -170,22 +174,22 @@ pub(super) struct Elements<'a, R> {
 }
 
 /// Computes a chain; `operand` returns the operand that is the argument of an index. The SIMD loops
-/// store the results past the caches if `is_past`, and prefetch `ahead`.
+/// store the results past the caches if `is_non_temporal`, and prefetch the memory of `prefetch`.
 #[inline]
 pub(super) fn run<'a, R: Real>(
     level: Level,
-    chain: &Chain,
+    chain: &FusedChain,
     Elements { x, row, out }: Elements<'_, R>,
-    operand: impl Fn(usize) -> Operand<'a, R>,
-    (is_past, ahead): (bool, [Ahead; 2]),
+    operand: impl Fn(usize) -> TileOperand<'a, R>,
+    (is_non_temporal, prefetch): (bool, [Prefetch; 2]),
 ) {
     let rows = out.len() / row;
     let mut places = missing(chain.form).each_ref().map(|one| (std::ptr::from_ref(one), 0));
-    let (mut has_rows, mut has_all) = (0, x.len() >= out.len());
-    for (place, number) in chain.there() {
+    let (mut per_element, mut has_all) = (0, x.len() >= out.len());
+    for (place, number) in chain.present() {
         let operand = operand(number);
         has_all &= operand.has_all(rows, row);
-        has_rows |= u16::from(operand.has_rows()) << place;
+        per_element |= u16::from(operand.per_element()) << place;
         places[place] = operand.place();
     }
     let fills_vector = row * size_of::<R>() >= LINE;
@@ -198,11 +202,11 @@ pub(super) fn run<'a, R: Real>(
         negated: chain.negated,
         x: x.as_ptr(),
         operands: places,
-        has_rows,
+        per_element,
         rows,
         len: row,
-        past: is_past && fills_lines(out, row),
-        ahead,
+        non_temporal: is_non_temporal && fills_lines(out, row),
+        prefetch,
         out: out.as_mut_ptr(),
     };
     // SAFETY: the function is one of the level that this CPU has, and each row fills a vector.
@@ -223,12 +227,12 @@ fn fills_lines<R>(out: &[R], row: usize) -> bool {
 /// Computes a chain element by element, without SIMD.
 #[cold]
 fn one_by_one<'a, R: Real>(
-    chain: &Chain,
+    chain: &FusedChain,
     Elements { x, row, out }: Elements<'_, R>,
-    operand: impl Fn(usize) -> Operand<'a, R>,
+    operand: impl Fn(usize) -> TileOperand<'a, R>,
 ) {
-    let mut operands = missing(chain.form).each_ref().map(Operand::one);
-    for (place, number) in chain.there() {
+    let mut operands = missing(chain.form).each_ref().map(TileOperand::one);
+    for (place, number) in chain.present() {
         operands[place] = operand(number);
     }
     for (number, (x, out)) in x.chunks_exact(row).zip(out.chunks_exact_mut(row)).enumerate() {
@@ -252,10 +256,10 @@ fn one_by_one<'a, R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{CHAINED, Chain, Elements, Form, Negated, Operand, Real, run};
+    use super::{CHAINED, Elements, Form, FusedChain, Negated, Real, TileOperand, run};
     use crate::fused::steps::Along;
     use crate::level::Level;
-    use crate::vectors::Ahead;
+    use crate::vectors::Prefetch;
 
     /// Computes the ops of a chain on an element, one after the other.
     fn expected(
@@ -294,10 +298,10 @@ mod tests {
     fn check(form: Form, negated: Negated, present: u16, rows: u16) {
         let lens: &[usize] = if cfg!(miri) { &[3, 32, 37] } else { &[3, 16, 37, 272] };
         let special = [-0.0f32, 0.0, 1.5, -2.25, f32::INFINITY, 1e-41, f32::NAN, 3.4e38, -1.0];
-        for [narrow, wide] in [[Along::One, Along::All], [Along::Rows, Along::Row]] {
+        for [narrow, wide] in [[Along::Scalar, Along::Full], [Along::PerRow, Along::PerColumn]] {
             let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
             let is_present = |number: usize| present >> number & 1 == 1;
-            for (&level, len, is_past) in Level::all()
+            for (&level, len, is_non_temporal) in Level::all()
                 .iter()
                 .flat_map(|level| lens.iter().map(move |&len| (level, len)))
                 .flat_map(|(level, len)| [(level, len, false), (level, len, !cfg!(miri))])
@@ -308,16 +312,16 @@ mod tests {
                         .map(|by: f32| (0..x.len()).map(|n| by * n as f32).collect());
                 let mut out = vec![0.0; x.len()];
                 let number = |place: usize| if is_present(place) { place as u8 + 1 } else { 0 };
-                let chain = Chain { form, negated, operands: std::array::from_fn(number) };
-                let operand = |n: usize| Operand::new(&data[n - 1][..], along(n - 1), len);
+                let chain = FusedChain { form, negated, operands: std::array::from_fn(number) };
+                let operand = |n: usize| TileOperand::new(&data[n - 1][..], along(n - 1), len);
                 let elements = Elements { x: &x, row: len, out: &mut out };
-                run(level, &chain, elements, operand, (is_past, [Ahead::NONE; 2]));
+                run(level, &chain, elements, operand, (is_non_temporal, [Prefetch::NONE; 2]));
                 for (n, (&x, &y)) in x.iter().zip(&out).enumerate() {
                     let at = |number: usize| match along(number) {
-                        Along::All => n,
-                        Along::Row => n % len,
-                        Along::Rows => n / len,
-                        Along::One => 0,
+                        Along::Full => n,
+                        Along::PerColumn => n % len,
+                        Along::PerRow => n / len,
+                        Along::Scalar => 0,
                     };
                     let other =
                         |number: usize| is_present(number).then(|| data[number][at(number)]);
@@ -367,10 +371,10 @@ mod tests {
             (0..count).map(|n: u32| f32::from_bits(n.wrapping_mul(u32::MAX / count))).collect();
         for &level in Level::all() {
             let mut out = vec![0.0; x.len()];
-            let chain = Chain { form: Form::Exponential, ..Chain::default() };
+            let chain = FusedChain { form: Form::Exponential, ..FusedChain::default() };
             let elements = Elements { x: &x, row: x.len(), out: &mut out };
-            let operand = |_| Operand::one(&0.0);
-            run(level, &chain, elements, operand, (false, [Ahead::NONE; 2]));
+            let operand = |_| TileOperand::one(&0.0);
+            run(level, &chain, elements, operand, (false, [Prefetch::NONE; 2]));
             for (&x, &y) in x.iter().zip(&out) {
                 let wanted = Real::exp(x, f32::mul_add);
                 let same = y.to_bits() == wanted.to_bits() || y.is_nan() && wanted.is_nan();

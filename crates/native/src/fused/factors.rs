@@ -4,7 +4,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::program::Binary;
-use super::steps::{Action, Along, Arg, Pass, Step};
+use super::steps::{Action, Along, Arg, Pass, PassStep};
 
 /// The most ops of a factor.
 const OPS: usize = 3;
@@ -20,24 +20,24 @@ pub(super) struct Factor {
 }
 
 /// For each value the step that makes it.
-pub(super) struct Makers(Vec<Option<Step>>);
+pub(super) struct Definitions(Vec<Option<PassStep>>);
 
-impl Makers {
+impl Definitions {
     pub(super) fn of(passes: &[Pass], values: usize) -> Self {
-        let mut makers = vec![None; values];
+        let mut definitions = vec![None; values];
         for step in passes.iter().flat_map(|pass| &pass.steps) {
-            if let Some(maker) = makers.get_mut(step.out) {
-                *maker = Some(step.clone());
+            if let Some(definition) = definitions.get_mut(step.out) {
+                *definition = Some(step.clone());
             }
         }
-        Self(makers)
+        Self(definitions)
     }
 
     /// Returns the op that makes a value along the axes `set`, its operands and the axes of its
     /// rows, if a loop may compute the value itself.
     pub(super) fn op(&self, value: usize, set: u64) -> Option<(Binary, [Arg; 2], u64)> {
         let step = self.0.get(value)?.as_ref()?;
-        let may_be_left_out = step.set == set && !step.is_kept && step.stored.is_none();
+        let may_be_left_out = step.set == set && !step.is_tile_invariant && step.stored.is_none();
         match (step.action, step.args.as_slice()) {
             (Action::Binary(op), &[a, b]) if may_be_left_out => Some((op, [a, b], step.row)),
             _ => None,
@@ -56,9 +56,9 @@ impl Makers {
             return whole;
         };
         let (of, operand) = match (a.along, b.along) {
-            (Along::All, Along::All) => return whole,
-            (Along::All, _) => (a, b),
-            (_, Along::All) if op == Binary::Multiply => (b, a),
+            (Along::Full, Along::Full) => return whole,
+            (Along::Full, _) => (a, b),
+            (_, Along::Full) if op == Binary::Multiply => (b, a),
             _ => return whole,
         };
         let inner = self.factor_of(of.value, set, most - 1);
@@ -137,7 +137,7 @@ pub(super) struct Args(SmallVec<[Arg; 3]>);
 impl Args {
     /// Begins with an argument that has an element for each element of the value.
     pub(super) fn new(first: usize) -> Self {
-        Self(smallvec![Arg { value: first, along: Along::All }])
+        Self(smallvec![Arg { value: first, along: Along::Full }])
     }
 
     /// Adds an argument unless it is there, and returns its index; 0 if it is missing.
@@ -157,7 +157,7 @@ impl Args {
 }
 
 /// Changes the number of uses of each argument of a step.
-pub(super) fn count_uses(uses: &mut [usize], step: &Step, change: impl Fn(usize) -> usize) {
+pub(super) fn count_uses(uses: &mut [usize], step: &PassStep, change: impl Fn(usize) -> usize) {
     for arg in &step.args {
         if let Some(uses) = uses.get_mut(arg.value) {
             *uses = change(*uses);

@@ -3,12 +3,12 @@
 
 use smallvec::SmallVec;
 
+use super::aligned_buffer::AlignedBuffer;
 use super::program::Reduction;
 use super::real::Real;
-use super::room::Room;
 use super::tile::Expand;
 use super::total::Total;
-use super::walk::{Loops, Place, compact};
+use super::walk::{Loops, TileBounds, compact};
 use crate::folds::{Accumulate, Max, Min, Product, Sum};
 use crate::kernel::{
     HalvingMerge, LONG_ROW, ROW_PART, StridedBlocks, add_rows, fold_axis, reduce_part, reduce_rows,
@@ -22,24 +22,24 @@ pub(super) const MOST_ROWS: usize = 128;
 /// Blocks of fewer elements are not added element by element, if contiguous rows can be reduced.
 const LEAST_BLOCK: usize = 16;
 
-/// The number of rooms that a reduction of a tile uses; the rooms after them are for values that
-/// are reduced.
+/// The number of buffers that a reduction of a tile uses; the buffers after them are for values
+/// that are reduced.
 pub(super) const USED: usize = 4;
-const ROOMS: usize = USED + 3;
+const BUFFERS: usize = USED + 3;
 
 /// Scratch memory for the reduction of a tile.
 #[derive(Debug)]
-pub(super) struct Spare<R> {
-    pub(super) rooms: [Room<R>; ROOMS],
+pub(super) struct FoldScratch<R> {
+    pub(super) buffers: [AlignedBuffer<R>; BUFFERS],
     /// The second parts of accumulators, which are empty.
     nothing: Vec<()>,
     nothing_2: Vec<()>,
 }
 
-impl<R: Real> Spare<R> {
+impl<R: Real> FoldScratch<R> {
     pub(super) fn new(capacity: usize) -> Self {
         let (nothing, nothing_2) = (vec![(); capacity], vec![(); capacity]);
-        Self { rooms: [const { Room::EMPTY }; ROOMS], nothing, nothing_2 }
+        Self { buffers: [const { AlignedBuffer::EMPTY }; BUFFERS], nothing, nothing_2 }
     }
 }
 
@@ -48,7 +48,7 @@ impl<R: Real> Spare<R> {
 pub(super) struct FoldShape {
     extents: Extents,
     /// The number of results, and of the elements of which each is made.
-    pub(super) kept: usize,
+    pub(super) results: usize,
     count: usize,
     /// The number of elements inside of the outermost axes if these are reduced, else of the tile.
     row: usize,
@@ -62,11 +62,11 @@ type Extents = SmallVec<[(usize, bool); 8]>;
 
 impl FoldShape {
     /// The shape for a tile that varies along `axes`, some of which are `reduced`.
-    pub(super) fn of(place: &Place, axes: u64, reduced: u64) -> Self {
+    pub(super) fn of(bounds: &TileBounds, axes: u64, reduced: u64) -> Self {
         let mut extents = Extents::new();
         // The axes inside of the outermost reduced axes, which are a row.
         let mut within = axes;
-        for (axis, &extent) in place.extent.iter().enumerate() {
+        for (axis, &extent) in bounds.extent.iter().enumerate() {
             if axes >> axis & 1 == 0 || extent == 1 {
                 continue;
             }
@@ -80,13 +80,13 @@ impl FoldShape {
             }
         }
         let kept = axes & !reduced;
-        let row = place.size(within);
-        let repeated = (place.size(kept) < row).then(|| {
-            let strides = compact(place, kept);
-            place.loops(within, |axis| strides[axis])
+        let row = bounds.size(within);
+        let repeated = (bounds.size(kept) < row).then(|| {
+            let strides = compact(bounds, kept);
+            bounds.loops(within, |axis| strides[axis])
         });
-        let (kept, count) = (place.size(kept), place.size(axes & reduced));
-        Self { extents, kept, count, row, repeated }
+        let (results, count) = (bounds.size(kept), bounds.size(axes & reduced));
+        Self { extents, results, count, row, repeated }
     }
 
     /// Returns the number of rows and the elements of each, if a tile is few rows that are added
@@ -122,7 +122,7 @@ pub(super) struct FoldTile<'a, R> {
     pub(super) at: isize,
     pub(super) loops: &'a Loops,
     pub(super) to: Total<'a, R>,
-    pub(super) spare: &'a mut Spare<R>,
+    pub(super) spare: &'a mut FoldScratch<R>,
     pub(super) level: Level,
 }
 
@@ -164,8 +164,8 @@ impl<R: Real> FoldTile<'_, R> {
     #[inline(always)]
     fn fold(self, fold: impl Accumulate<R, First = R, Second = ()>) {
         let Self { a, shape, kind, at, loops, to, spare, level } = self;
-        let Spare { rooms: [first, second, ..], nothing, nothing_2 } = spare;
-        let [first, second] = [first, second].map(|room| room.first_mut(a.len()));
+        let FoldScratch { buffers: [first, second, ..], nothing, nothing_2 } = spare;
+        let [first, second] = [first, second].map(|buffer| buffer.first_mut(a.len()));
         reduce_tile(fold, level, a, &shape.extents, (first, second), (nothing, nothing_2));
         to.add(kind, (at, loops), first, None, 0.0);
     }
@@ -175,13 +175,13 @@ impl<R: Real> FoldTile<'_, R> {
     #[expect(clippy::cast_precision_loss, reason = "a tile has few elements")]
     fn moments(self) {
         let Self { a, shape, kind, at, loops, to, spare, level, .. } = self;
-        let Spare { rooms, nothing, nothing_2 } = spare;
-        let FoldShape { extents, kept, row, .. } = shape;
-        let [means, second, around, squares, ..] = rooms.each_mut();
-        let [means, second] = [means, second].map(|room| room.first_mut(a.len()));
+        let FoldScratch { buffers, nothing, nothing_2 } = spare;
+        let FoldShape { extents, results, row, .. } = shape;
+        let [means, second, around, squares, ..] = buffers.each_mut();
+        let [means, second] = [means, second].map(|buffer| buffer.first_mut(a.len()));
         reduce_tile(Sum, level, a, extents, (means, second), (nothing, nothing_2));
         let count = shape.count as f64;
-        let means = &mut means[..*kept];
+        let means = &mut means[..*results];
         for mean in &mut *means {
             *mean = *mean / R::from_f64(count);
         }
@@ -192,15 +192,15 @@ impl<R: Real> FoldTile<'_, R> {
         if let Some(len) = shape.whole_row()
             && let Some(deviations) = vectors::deviations_of::<R>(level)
         {
-            let squares = squares.first_mut(*kept);
+            let squares = squares.first_mut(*results);
             // SAFETY: the function is one of the level that this CPU has. `whole_row` says that the
-            // tile is contiguous rows of `len` elements, and there are `kept` of them, as there are
-            // means and squares.
+            // tile is contiguous rows of `len` elements, and there are `results` of them, as there
+            // are means and squares.
             unsafe { deviations(a, len, means, squares) };
             to.add(kind, (at, loops), means, Some(squares), count);
             return;
         }
-        let [around, squares] = [around, squares].map(|room| room.first_mut(a.len()));
+        let [around, squares] = [around, squares].map(|buffer| buffer.first_mut(a.len()));
         if let Some(len) = rows {
             squared_deviations_of_rows(a, means, len, around);
         } else if let Some(loops) = &shape.repeated {

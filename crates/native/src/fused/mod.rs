@@ -18,6 +18,7 @@
 //! gives the same bits.
 
 mod add_products;
+mod aligned_buffer;
 mod chain;
 mod compute;
 mod factors;
@@ -27,7 +28,6 @@ mod plan;
 mod products;
 mod program;
 mod real;
-mod room;
 mod run;
 mod scratch;
 mod shape;

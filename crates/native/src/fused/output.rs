@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
 
+use super::aligned_buffer::LINE;
 use super::program::{Kind, Output, Values, ValuesMut};
 use super::real::{Real, Stored};
-use super::room::LINE;
 use super::tile::Store;
 use super::walk::Loops;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::vectors::Stream;
 ///
 /// # Errors
 /// If that much memory cannot be allocated.
-pub(super) fn room(kind: Kind, len: usize) -> Result<Values, Error> {
+pub(super) fn with_capacity(kind: Kind, len: usize) -> Result<Values, Error> {
     Ok(match kind {
         Kind::F32 => Values::F32(empty(len)?),
         Kind::F64 => Values::F64(empty(len)?),
@@ -51,7 +51,7 @@ pub(super) unsafe fn complete(output: &mut Output) {
 
 /// The address of an output's first element, through which several threads write.
 #[derive(Clone, Copy)]
-pub(super) enum Start {
+pub(super) enum OutputPtr {
     F32(*mut f32),
     F64(*mut f64),
     Bf16(*mut bf16),
@@ -59,9 +59,9 @@ pub(super) enum Start {
     Bool(*mut bool),
 }
 
-impl Start {
-    pub(super) fn of_room(room: &mut ValuesMut<'_>) -> Self {
-        match room {
+impl OutputPtr {
+    pub(super) fn of_slice(slice: &mut ValuesMut<'_>) -> Self {
+        match slice {
             ValuesMut::F32(data) => Self::F32(data.as_mut_ptr()),
             ValuesMut::F64(data) => Self::F64(data.as_mut_ptr()),
             ValuesMut::Bf16(data) => Self::Bf16(data.as_mut_ptr()),
@@ -81,7 +81,7 @@ impl Start {
     }
 }
 
-impl Start {
+impl OutputPtr {
     /// The address of the first byte.
     pub(super) fn place(self) -> *mut u8 {
         match self {
@@ -95,19 +95,19 @@ impl Start {
 }
 
 /// Writes a tile's elements `a` to an output: `loops` go over the elements there, from `start` on.
-/// With `past`, long contiguous runs are stored past the caches.
+/// With `non_temporal`, long contiguous runs are stored past the caches.
 ///
 /// # Safety
 /// The elements that `loops` reach from `start` must be aligned, writable, and used by nobody else
-/// during the call; they may be uninitialised. With `past`, the CPU must have the instructions of
-/// the function, and a [`Fence`](crate::vectors::Fence) must be dropped before other threads learn
-/// that the elements were written.
+/// during the call; they may be uninitialised. With `non_temporal`, the CPU must have the
+/// instructions of the function, and a [`Fence`](crate::vectors::Fence) must be dropped before
+/// other threads learn that the elements were written.
 pub(super) unsafe fn store<E: Stored, R: Real>(
     level: Level,
     start: *mut E,
     loops: &Loops,
     a: &[R],
-    past: Option<Stream>,
+    non_temporal: Option<Stream>,
 ) {
     if let [only] = a {
         // SAFETY: for one value the loops reach one element, at `start`, which the caller
@@ -115,13 +115,13 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
         unsafe { start.write(E::written(*only)) };
         return;
     }
-    match past {
+    match non_temporal {
         Some(stream) if loops.stride == 1 && loops.len * size_of::<E>() >= LEAST_STREAMED => {
             for (at, offset) in loops.runs() {
                 let (to, a) = (start.wrapping_offset(offset), &a[at..at + loops.len]);
                 // SAFETY: these are contiguous elements that the loops reach, which the caller
                 // guarantees to be writable, as it guarantees the instructions and the fence.
-                unsafe { store_past(level, to, a, stream) };
+                unsafe { store_non_temporal(level, to, a, stream) };
             }
         }
         _ => on_level(level, Store { start, loops, a }),
@@ -144,7 +144,12 @@ struct Converted(MaybeUninit<[u8; CONVERTED]>);
 /// they may be uninitialised. The CPU must have the instructions of `stream`, and a
 /// [`Fence`](crate::vectors::Fence) must be dropped before other threads learn that the elements
 /// were written.
-unsafe fn store_past<E: Stored, R: Real>(level: Level, to: *mut E, a: &[R], stream: Stream) {
+unsafe fn store_non_temporal<E: Stored, R: Real>(
+    level: Level,
+    to: *mut E,
+    a: &[R],
+    stream: Stream,
+) {
     let (head, rest) = a.split_at(to.align_offset(LINE).min(a.len()));
     let lines = rest.len() * size_of::<E>() / LINE;
     let (whole, tail) = rest.split_at(lines * LINE / size_of::<E>());
@@ -164,12 +169,12 @@ unsafe fn store_past<E: Stored, R: Real>(level: Level, to: *mut E, a: &[R], stre
             stream(whole.as_ptr().cast(), to.cast(), lines);
             to = to.add(whole.len());
         } else {
-            let mut room = Converted(MaybeUninit::uninit());
-            let room = room.0.as_mut_ptr().cast::<u8>();
+            let mut buffer = Converted(MaybeUninit::uninit());
+            let buffer = buffer.0.as_mut_ptr().cast::<u8>();
             for part in whole.chunks(CONVERTED / size_of::<E>()) {
-                write(part, room.cast());
+                write(part, buffer.cast());
                 let lines = part.len() * size_of::<E>() / LINE;
-                stream(room.cast_const(), to.cast(), lines);
+                stream(buffer.cast_const(), to.cast(), lines);
                 to = to.add(part.len());
             }
         }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::factors::Makers;
-use super::program::{Node, Program, Reduction};
+use super::factors::Definitions;
+use super::program::{Program, ProgramNode, Reduction};
 use super::space::{Space, operands_of};
-use super::steps::{Action, Maker, Pass, Root, Step, uses_of};
+use super::steps::{Action, Goal, Pass, PassBuilder, PassStep, uses_of};
 use super::{chain, products, terms};
 
 /// The number of elements of a tile: buffers of this many `f32` stay in the first cache.
@@ -24,7 +24,7 @@ const MANY: usize = 64;
 
 /// Where the results of a reduction lie: those of one slab, or those of all slabs if it is a sink.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct ResultLayout {
     pub(super) reduction: Reduction,
     /// For each axis the stride in the results; 0 where results do not vary.
     pub(super) strides: SmallVec<[usize; 8]>,
@@ -36,7 +36,7 @@ pub(super) struct Layout {
 
 /// How a program is divided.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct TilePlan {
     pub(super) space: Space,
     /// The set of axes outside of slabs: a slab has one index of each, but several of a group's
     /// axis.
@@ -53,7 +53,7 @@ pub(super) struct Plan {
     /// The number of buffers that the values of a tile need.
     pub(super) buffers: usize,
     /// For each reduction, by number, where its results lie; `None` if no output needs it.
-    pub(super) layouts: Vec<Option<Layout>>,
+    pub(super) layouts: Vec<Option<ResultLayout>>,
     /// The outputs that need sinks, so that they are computed after all slabs.
     pub(super) later: Vec<usize>,
 }
@@ -65,15 +65,15 @@ struct Facts {
     /// The set of reductions that are added up over all slabs: see [`sinks`].
     sinks: u64,
     /// For each node the number of reductions within a slab that precede it, one after the other.
-    level: Vec<usize>,
+    depth: Vec<usize>,
 }
 
-impl Plan {
+impl TilePlan {
     pub(super) fn of(program: &Program, space: Space) -> Self {
-        let mut facts = Facts { needs: needs(program, &space), sinks: 0, level: Vec::new() };
+        let mut facts = Facts { needs: needs(program, &space), sinks: 0, depth: Vec::new() };
         facts.sinks = sinks(program, &space, &facts.needs);
         let outer = outer(&space, &mut facts.sinks);
-        facts.level = levels(program, &facts);
+        facts.depth = depths(program, &facts);
         let mut plan = Self {
             space,
             outer,
@@ -145,9 +145,11 @@ impl Plan {
     }
 
     /// Returns where the results of a reduction lie, if an output needs it.
-    fn layout(&self, program: &Program, number: usize, is_sink: bool) -> Option<Layout> {
+    fn layout(&self, program: &Program, number: usize, is_sink: bool) -> Option<ResultLayout> {
         let node = *self.space.reductions.get(number)?;
-        let Some(&Node::Reduce(reduction, ..)) = program.nodes.get(node) else { return None };
+        let Some(&ProgramNode::Reduce(reduction, ..)) = program.nodes.get(node) else {
+            return None;
+        };
         if !self.space.needed[node] {
             return None;
         }
@@ -161,28 +163,33 @@ impl Plan {
                 len *= extent;
             }
         }
-        Some(Layout { reduction, strides, len, is_sink })
+        Some(ResultLayout { reduction, strides, len, is_sink })
     }
 
     /// Makes the passes, lets their steps take in others, and assigns buffers.
     fn make_passes(&mut self, program: &Program, facts: &Facts) {
-        let now = |node: usize, level: usize| !facts.waits(node) && facts.level[node] == level;
-        let last = facts.level.iter().max().copied().unwrap_or(0);
+        let now = |node: usize, depth: usize| !facts.waits(node) && facts.depth[node] == depth;
+        let last = facts.depth.iter().max().copied().unwrap_or(0);
         let mut values = BTreeMap::new();
         let mut made = 0;
-        for level in 0..=last {
+        for depth in 0..=last {
             if !self.is_whole() {
                 values.clear();
             }
-            let mut maker =
-                Maker { plan: self, program, values: &mut values, made, pass: Pass::default() };
-            let mut roots = Vec::new();
-            for (number, &node) in maker.plan.space.reductions.iter().enumerate() {
-                if let Node::Reduce(_, of, _) = program.nodes[node]
-                    && maker.plan.space.needed[node]
-                    && now(of.0, level)
+            let mut builder = PassBuilder {
+                plan: self,
+                program,
+                values: &mut values,
+                made,
+                pass: Pass::default(),
+            };
+            let mut goals = Vec::new();
+            for (number, &node) in builder.plan.space.reductions.iter().enumerate() {
+                if let ProgramNode::Reduce(_, of, _) = program.nodes[node]
+                    && builder.plan.space.needed[node]
+                    && now(of.0, depth)
                 {
-                    roots.push(Root::Reduction(number, of.0));
+                    goals.push(Goal::Reduction(number, of.0));
                 }
             }
             for (output, wanted) in program.outputs.iter().enumerate() {
@@ -190,24 +197,24 @@ impl Plan {
                 // Small outputs are stored in the last pass, so that a sum that only they need can
                 // be computed together with a later sum that reads the same elements
                 // (`products.rs`).
-                let is_now = if self.is_small(of) { level == last } else { now(of, level) };
+                let is_now = if self.is_small(of) { depth == last } else { now(of, depth) };
                 if is_now && !facts.waits(of) {
-                    roots.push(Root::Output(output, of));
+                    goals.push(Goal::Output(output, of));
                 }
             }
-            maker.values_of(&roots);
-            for &root in &roots {
-                maker.end(root);
+            builder.values_of(&goals);
+            for &goal in &goals {
+                builder.end(goal);
             }
-            let pass = std::mem::take(&mut maker.pass);
-            made = maker.made;
+            let pass = std::mem::take(&mut builder.pass);
+            made = builder.made;
             self.passes.push(pass);
         }
-        self.mark_kept(made);
-        let makers = Makers::of(&self.passes, made);
+        self.mark_tile_invariants(made);
+        let definitions = Definitions::of(&self.passes, made);
         let mut uses = uses_of(&self.passes, made);
-        products::make(self, &makers, &mut uses);
-        terms::make(&mut self.passes, &makers, &mut uses);
+        products::make(self, &definitions, &mut uses);
+        terms::make(&mut self.passes, &definitions, &mut uses);
         chain::make(&mut self.passes, made);
         self.mark_fetches();
         self.share_buffers(made);
@@ -222,16 +229,16 @@ impl Plan {
 
     /// Finds the steps whose values are the same in all tiles of a pass over a slab. If each slab
     /// is one tile, the values must be the same in all slabs.
-    fn mark_kept(&mut self, made: usize) {
+    fn mark_tile_invariants(&mut self, made: usize) {
         let cut = self.cut.map_or(0, |(axis, _)| 1 << axis);
         let inner = self.inner() & (!self.tile | cut);
         let is_whole = self.is_whole();
-        let mut is_kept = vec![false; made];
+        let mut is_tile_invariant = vec![false; made];
         for pass in &mut self.passes {
             let along = if is_whole { self.outer } else { pass.axes & inner };
             let axes = || (0..self.space.axes.len()).filter(|axis| along >> axis & 1 == 1);
             for step in &mut pass.steps {
-                step.is_kept = match step.action {
+                step.is_tile_invariant = match step.action {
                     Action::Input(input) => axes().all(|i| self.space.axes[i].inputs[input] == 0),
                     Action::Constant(_) => true,
                     Action::Reduced { reduction, .. } => match &self.layouts[reduction] {
@@ -239,15 +246,15 @@ impl Plan {
                         _ => false,
                     },
                     Action::Unary(_) | Action::Binary(_) | Action::Select | Action::Expand(_) => {
-                        step.args.iter().all(|arg| is_kept.get(arg.value) == Some(&true))
+                        step.args.iter().all(|arg| is_tile_invariant.get(arg.value) == Some(&true))
                     }
                     Action::Chain(_)
                     | Action::Accumulate { .. }
                     | Action::Products(_)
                     | Action::Store { .. } => false,
                 };
-                if let Some(kept) = is_kept.get_mut(step.out) {
-                    *kept = step.is_kept;
+                if let Some(kept) = is_tile_invariant.get_mut(step.out) {
+                    *kept = step.is_tile_invariant;
                 }
             }
         }
@@ -259,7 +266,7 @@ impl Plan {
         let (tile, is_whole) = (self.tile, self.is_whole());
         for pass in self.passes.iter_mut().rev() {
             let set = pass.axes & tile;
-            let can = |step: &&mut Step| {
+            let can = |step: &&mut PassStep| {
                 step.set == set && matches!(step.action, Action::Chain(_) | Action::Products(_))
             };
             if let Some(last) = pass.steps.iter_mut().rev().find(can) {
@@ -292,11 +299,11 @@ impl Plan {
                 let mut ended: SmallVec<[usize; 4]> =
                     step.args.iter().map(|arg| arg.value).collect();
                 if step.out < made {
-                    let shared = if step.is_kept { None } else { free.pop() };
+                    let shared = if step.is_tile_invariant { None } else { free.pop() };
                     at[step.out] = shared.unwrap_or(self.buffers);
                     self.buffers = self.buffers.max(at[step.out] + 1);
                     ended.push(step.out);
-                    kept.extend(step.is_kept.then_some(at[step.out]));
+                    kept.extend(step.is_tile_invariant.then_some(at[step.out]));
                 }
                 ended.sort_unstable();
                 ended.dedup();
@@ -324,7 +331,7 @@ impl Facts {
 fn needs(program: &Program, space: &Space) -> Vec<u64> {
     let mut needs: Vec<u64> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {
-        let own = u64::from(matches!(node, Node::Reduce(..))) << space.number(place);
+        let own = u64::from(matches!(node, ProgramNode::Reduce(..))) << space.number(place);
         needs.push(operands_of(node).iter().fold(own, |set, of| set | needs[of.0]));
     }
     needs
@@ -339,14 +346,14 @@ fn sinks(program: &Program, space: &Space, needs: &[u64]) -> u64 {
     let mut made_of: Vec<u64> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {
         let own = match node {
-            Node::Reduce(..) => 1 << space.number(place),
+            ProgramNode::Reduce(..) => 1 << space.number(place),
             _ => operands_of(node).iter().fold(0, |set, of| set | made_of[of.0]),
         };
         made_of.push(own);
         if !space.needed[place] {
             continue;
         }
-        if let Node::Reduce(_, of, _) = node {
+        if let ProgramNode::Reduce(_, of, _) = node {
             sinks &= !needs[of.0];
         }
         for number in (0..space.reductions.len()).filter(|number| own >> number & 1 == 1) {
@@ -402,12 +409,12 @@ fn side_by_side(space: &Space, mut set: u64) -> u64 {
 
 /// Returns for each node the number of reductions within a slab that precede it, one after the
 /// other.
-fn levels(program: &Program, facts: &Facts) -> Vec<usize> {
-    let mut levels: Vec<usize> = Vec::with_capacity(program.nodes.len());
+fn depths(program: &Program, facts: &Facts) -> Vec<usize> {
+    let mut depths: Vec<usize> = Vec::with_capacity(program.nodes.len());
     for (place, node) in program.nodes.iter().enumerate() {
-        let before = operands_of(node).iter().map(|of| levels[of.0]).max().unwrap_or(0);
-        let counts = matches!(node, Node::Reduce(..)) && !facts.waits(place);
-        levels.push(before + usize::from(counts));
+        let before = operands_of(node).iter().map(|of| depths[of.0]).max().unwrap_or(0);
+        let counts = matches!(node, ProgramNode::Reduce(..)) && !facts.waits(place);
+        depths.push(before + usize::from(counts));
     }
-    levels
+    depths
 }

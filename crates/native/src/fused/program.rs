@@ -3,7 +3,7 @@
 
 use half::{bf16, f16};
 
-use super::output::{Start, complete, room};
+use super::output::{OutputPtr, complete, with_capacity};
 use super::run::run;
 use crate::error::Error;
 use crate::pool::Pool;
@@ -254,7 +254,7 @@ pub struct Id(pub(super) usize);
 
 /// How a value of a program is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum ProgramNode {
     /// The operand of this index.
     Input(usize),
     Constant(f64),
@@ -270,7 +270,7 @@ pub(super) enum Node {
 
 /// An output: the value that is written, and its array.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct OutputSpec {
     pub(super) of: Id,
     /// The set of dims that the array does not have.
     pub(super) dropped: u64,
@@ -300,8 +300,8 @@ pub(super) struct Wanted {
 pub struct Program {
     pub(super) dims: Vec<usize>,
     pub(super) inputs: usize,
-    pub(super) nodes: Vec<Node>,
-    pub(super) outputs: Vec<Wanted>,
+    pub(super) nodes: Vec<ProgramNode>,
+    pub(super) outputs: Vec<OutputSpec>,
     /// Whether values are `f64` even if no operand and no output is.
     pub(super) is_wide: bool,
 }
@@ -340,7 +340,7 @@ impl Program {
         dims.map(|(_, &dim)| dim as f64).product()
     }
 
-    pub(super) fn push(&mut self, node: Node) -> Id {
+    pub(super) fn push(&mut self, node: ProgramNode) -> Id {
         self.nodes.push(node);
         Id(self.nodes.len() - 1)
     }
@@ -349,12 +349,12 @@ impl Program {
     /// does not vary.
     pub fn input(&mut self) -> Id {
         self.inputs += 1;
-        self.push(Node::Input(self.inputs - 1))
+        self.push(ProgramNode::Input(self.inputs - 1))
     }
 
     /// Adds a constant.
     pub fn constant(&mut self, value: f64) -> Id {
-        self.push(Node::Constant(value))
+        self.push(ProgramNode::Constant(value))
     }
 
     /// Adds an op of one value.
@@ -363,7 +363,7 @@ impl Program {
     /// If the program has no value of this id.
     pub fn unary(&mut self, op: Unary, of: Id) -> Result<Id, Error> {
         self.known(&[of])?;
-        Ok(self.push(Node::Unary(op, of)))
+        Ok(self.push(ProgramNode::Unary(op, of)))
     }
 
     /// Adds an op of two values.
@@ -372,7 +372,7 @@ impl Program {
     /// If the program has no value of one of these ids.
     pub fn binary(&mut self, op: Binary, a: Id, b: Id) -> Result<Id, Error> {
         self.known(&[a, b])?;
-        Ok(self.push(Node::Binary(op, a, b)))
+        Ok(self.push(ProgramNode::Binary(op, a, b)))
     }
 
     /// Adds the value that is `on_true` where `condition` is not 0, else `on_false`.
@@ -381,7 +381,7 @@ impl Program {
     /// If the program has no value of one of these ids.
     pub fn select(&mut self, condition: Id, on_true: Id, on_false: Id) -> Result<Id, Error> {
         self.known(&[condition, on_true, on_false])?;
-        Ok(self.push(Node::Select(condition, on_true, on_false)))
+        Ok(self.push(ProgramNode::Select(condition, on_true, on_false)))
     }
 
     /// Adds a reduction along some dims. Ops use the result as if it were broadcast along these
@@ -397,11 +397,11 @@ impl Program {
         if is_empty && !matches!(reduction, Reduction::Sum | Reduction::Product) {
             return Err(Error::Empty);
         }
-        let reductions = self.nodes.iter().filter(|node| matches!(node, Node::Reduce(..)));
+        let reductions = self.nodes.iter().filter(|node| matches!(node, ProgramNode::Reduce(..)));
         if reductions.count() >= MOST {
             return Err(Error::TooLarge);
         }
-        Ok(self.push(Node::Reduce(reduction, of, axes)))
+        Ok(self.push(ProgramNode::Reduce(reduction, of, axes)))
     }
 
     /// Adds the sum of the squared deviations from the mean, which a [`Reduction::Moments`] finds.
@@ -410,7 +410,9 @@ impl Program {
     /// If `moments` is no such reduction of this program.
     pub fn deviations(&mut self, moments: Id) -> Result<Id, Error> {
         match self.nodes.get(moments.0) {
-            Some(Node::Reduce(Reduction::Moments, ..)) => Ok(self.push(Node::Deviations(moments))),
+            Some(ProgramNode::Reduce(Reduction::Moments, ..)) => {
+                Ok(self.push(ProgramNode::Deviations(moments)))
+            }
             _ => Err(Error::OfAnotherProgram),
         }
     }
@@ -423,7 +425,7 @@ impl Program {
     pub fn output(&mut self, of: Id, dropped: &[i64], kind: Kind) -> Result<(), Error> {
         self.known(&[of])?;
         let dropped = self.set(dropped)?;
-        self.outputs.push(Wanted { of, dropped, kind });
+        self.outputs.push(OutputSpec { of, dropped, kind });
         Ok(())
     }
 
@@ -439,14 +441,14 @@ impl Program {
         for number in 0..self.outputs.len() {
             let dims = self.dims_of(number);
             let len = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim));
-            let values = room(self.outputs[number].kind, len.ok_or(Error::TooLarge)?)?;
+            let values = with_capacity(self.outputs[number].kind, len.ok_or(Error::TooLarge)?)?;
             outputs.push(Output { dims, values });
         }
-        let starts = outputs.iter_mut().map(|output| Start::of(&mut output.values));
-        let starts: Vec<Start> = starts.collect();
-        // SAFETY: `check` found an operand of the program's dims for each input. `room` reserved
-        // all elements of each output, in vectors that only this call can reach, and unless `run`
-        // returns an error, it wrote all of them.
+        let starts = outputs.iter_mut().map(|output| OutputPtr::of(&mut output.values));
+        let starts: Vec<OutputPtr> = starts.collect();
+        // SAFETY: `check` found an operand of the program's dims for each input. `with_capacity`
+        // reserved all elements of each output, in vectors that only this call can reach, and
+        // unless `run` returns an error, it wrote all of them.
         unsafe {
             run(self, operands, &starts, pool)?;
             outputs.iter_mut().for_each(|output| complete(output));
@@ -462,23 +464,23 @@ impl Program {
     pub fn run_into(
         &self,
         operands: &[Operand<'_>],
-        rooms: &mut [ValuesMut<'_>],
+        slices: &mut [ValuesMut<'_>],
         pool: &dyn Pool,
     ) -> Result<(), Error> {
         self.check(operands)?;
-        if rooms.len() != self.outputs.len() {
-            return Err(Error::Rooms { given: rooms.len(), wanted: self.outputs.len() });
+        if slices.len() != self.outputs.len() {
+            return Err(Error::Rooms { given: slices.len(), wanted: self.outputs.len() });
         }
-        for (number, room) in rooms.iter().enumerate() {
+        for (number, slice) in slices.iter().enumerate() {
             let wanted = self.dims_of(number).iter().product();
-            if room.len() != wanted {
-                return Err(Error::OutputOfOtherLength { given: room.len(), results: wanted });
+            if slice.len() != wanted {
+                return Err(Error::OutputOfOtherLength { given: slice.len(), results: wanted });
             }
-            if room.kind() != self.outputs[number].kind {
+            if slice.kind() != self.outputs[number].kind {
                 return Err(Error::OtherKind { output: number });
             }
         }
-        let starts: Vec<Start> = rooms.iter_mut().map(Start::of_room).collect();
+        let starts: Vec<OutputPtr> = slices.iter_mut().map(OutputPtr::of_slice).collect();
         // SAFETY: `check` found an operand of the program's dims for each input. Each slice is
         // borrowed mutably, and was checked to have the type and the number of elements of its
         // output.

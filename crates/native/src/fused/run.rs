@@ -4,16 +4,16 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::output::Start;
-use super::plan::{Layout, Plan};
-use super::program::{Id, Kind, Node, Operand, Program, Reduction};
+use super::output::OutputPtr;
+use super::plan::{ResultLayout, TilePlan};
+use super::program::{Id, Kind, Operand, Program, ProgramNode, Reduction};
 use super::real::Real;
-use super::scratch::{Idle, Memory, Results, Scratch, Walk, accumulators, results};
+use super::scratch::{Idle, Memory, PassCursor, Scratch, SlabResults, accumulators, results};
 use super::shape::Shapes;
 use super::simplify::simplified;
 use super::space::Space;
 use super::steps::Pass;
-use super::total::Accumulators;
+use super::total::TotalAccumulators;
 use crate::caches::last_cache;
 use crate::error::Error;
 use crate::level::Level;
@@ -44,7 +44,7 @@ const MOST_HELD: usize = 1 << 16;
 pub(super) unsafe fn run(
     program: &Program,
     operands: &[Operand<'_>],
-    outputs: &[Start],
+    outputs: &[OutputPtr],
     pool: &dyn Pool,
 ) -> Result<(), Error> {
     if program.dims.contains(&0) {
@@ -74,7 +74,11 @@ pub(super) unsafe fn run(
 /// Each output must have an address in `outputs`. From there on, as many elements of the output's
 /// type as it has must be aligned, writable, and used by nobody else during the call; they may be
 /// uninitialised.
-unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Result<(), Error> {
+unsafe fn run_empty(
+    program: &Program,
+    outputs: &[OutputPtr],
+    pool: &dyn Pool,
+) -> Result<(), Error> {
     let is_empty = |dim: usize| program.dims[dim] == 0;
     let empty =
         (0..program.dims.len()).filter(|&dim| is_empty(dim)).fold(0u64, |set, i| set | 1 << i);
@@ -82,8 +86,8 @@ unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Re
     left.dims.iter_mut().for_each(|dim| *dim = (*dim).max(1));
     for node in &mut left.nodes {
         match *node {
-            Node::Reduce(reduction, _, axes) if axes & empty != 0 => {
-                *node = Node::Constant(if reduction == Reduction::Sum { 0.0 } else { 1.0 });
+            ProgramNode::Reduce(reduction, _, axes) if axes & empty != 0 => {
+                *node = ProgramNode::Constant(if reduction == Reduction::Sum { 0.0 } else { 1.0 });
             }
             _ => {}
         }
@@ -91,11 +95,14 @@ unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Re
     let has_elements = |dropped: u64| empty & !dropped == 0;
     let starts = program.outputs.iter().zip(outputs);
     let starts = starts.filter(|(output, _)| has_elements(output.dropped));
-    let starts: Vec<Start> = starts.map(|(_, &start)| start).collect();
+    let starts: Vec<OutputPtr> = starts.map(|(_, &start)| start).collect();
     left.outputs.retain(|output| has_elements(output.dropped));
     let space = Space::of(&left, &[])?;
-    let reads =
-        left.nodes.iter().zip(&space.needed).any(|(n, &is)| is && matches!(n, Node::Input(_)));
+    let reads = left
+        .nodes
+        .iter()
+        .zip(&space.needed)
+        .any(|(n, &is)| is && matches!(n, ProgramNode::Input(_)));
     if reads {
         return Err(Error::Empty);
     }
@@ -113,7 +120,7 @@ unsafe fn run_empty(program: &Program, outputs: &[Start], pool: &dyn Pool) -> Re
 unsafe fn run_in<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
-    outputs: &[Start],
+    outputs: &[OutputPtr],
     pool: &dyn Pool,
 ) -> Result<(), Error>
 where
@@ -121,15 +128,15 @@ where
 {
     let better = simplified(program);
     let program = better.as_ref().unwrap_or(program);
-    let plan = Plan::of(program, Space::of(program, operands)?);
+    let plan = TilePlan::of(program, Space::of(program, operands)?);
     let level = Level::detect();
     let were_written = || {
         let mut outputs = outputs.iter().enumerate();
         outputs.all(|(number, start)| was_written(start.place(), bytes_of(program, number)))
     };
     let in_main_memory = bytes(program, operands) >= last_cache();
-    let past = if in_main_memory && were_written() { stream(level) } else { None };
-    let run = Run { plan: &plan, operands, outputs, level, past };
+    let non_temporal = if in_main_memory && were_written() { stream(level) } else { None };
+    let run = FusedRun { plan: &plan, operands, outputs, level, non_temporal };
     let sinks = run.all::<R>(pool)?;
     if plan.later.is_empty() {
         return Ok(());
@@ -165,8 +172,8 @@ fn bytes_of(program: &Program, output: usize) -> usize {
 unsafe fn later<R: Real>(
     program: &Program,
     operands: &[Operand<'_>],
-    outputs: &[Start],
-    (plan, sinks): (&Plan, &[Accumulators]),
+    outputs: &[OutputPtr],
+    (plan, sinks): (&TilePlan, &[TotalAccumulators]),
     pool: &dyn Pool,
 ) -> Result<(), Error>
 where
@@ -174,7 +181,7 @@ where
 {
     let mut rest = program.clone();
     rest.outputs = plan.later.iter().map(|&output| program.outputs[output]).collect();
-    let outputs: Vec<Start> = plan.later.iter().map(|&output| outputs[output]).collect();
+    let outputs: Vec<OutputPtr> = plan.later.iter().map(|&output| outputs[output]).collect();
     let mut results: Vec<(Vec<R>, Vec<isize>)> = Vec::new();
     for (number, layout) in plan.layouts.iter().enumerate() {
         let Some(layout) = layout.as_ref().filter(|layout| layout.is_sink) else { continue };
@@ -186,10 +193,10 @@ where
             None => 0,
         });
         let strides: Vec<isize> = strides.collect();
-        let input = |results: &Vec<_>| Node::Input(operands.len() + results.len());
+        let input = |results: &Vec<_>| ProgramNode::Input(operands.len() + results.len());
         rest.nodes[node] = input(&results);
         results.push((first, strides.clone()));
-        let is_its = |other: &&mut Node| matches!(other, Node::Deviations(Id(of)) if *of == node);
+        let is_its = |other: &&mut ProgramNode| matches!(other, ProgramNode::Deviations(Id(of)) if *of == node);
         rest.nodes.iter_mut().filter(is_its).for_each(|other| *other = input(&results));
         results.push((second, strides));
     }
@@ -204,24 +211,24 @@ where
 }
 
 /// The state of a run, shared by its tasks.
-pub(super) struct Run<'a> {
-    pub(super) plan: &'a Plan,
+pub(super) struct FusedRun<'a> {
+    pub(super) plan: &'a TilePlan,
     pub(super) operands: &'a [Operand<'a>],
-    pub(super) outputs: &'a [Start],
+    pub(super) outputs: &'a [OutputPtr],
     pub(super) level: Level,
     /// The function that stores outputs past the caches, if all arrays together do not fit in a
     /// cache: lines that are written as a whole are then not read first.
-    pub(super) past: Option<Stream>,
+    pub(super) non_temporal: Option<Stream>,
 }
 
 // SAFETY: threads only read operands, which outlive the run. Tiles write distinct elements of
 // outputs, since a tile writes only if it is the first one along the axes that the output does not
 // have.
-unsafe impl Sync for Run<'_> {}
+unsafe impl Sync for FusedRun<'_> {}
 
-impl Run<'_> {
+impl FusedRun<'_> {
     /// Runs all passes over all slabs, and returns the accumulators of the sinks.
-    fn all<R: Real>(&self, pool: &dyn Pool) -> Result<Vec<Accumulators>, Error> {
+    fn all<R: Real>(&self, pool: &dyn Pool) -> Result<Vec<TotalAccumulators>, Error> {
         let units = self.units();
         if units < FEW && self.plan.slab() >= TASK {
             return self.in_pieces::<R>(units, pool);
@@ -232,11 +239,11 @@ impl Run<'_> {
         let few = (elements / 4).checked_div(kept).map(|few| few.min(MOST_PIECES));
         let most = few.unwrap_or(MOST_TASKS);
         let tasks = (elements / TASK).min(most).min(units).max(1);
-        let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
+        let parts: Vec<Mutex<Option<Vec<TotalAccumulators>>>> =
             (0..tasks).map(|_| Mutex::new(None)).collect();
         let idle = Idle::new();
         run_once(pool, tasks, &|task| {
-            let _fence = self.past.map(|_| Fence);
+            let _fence = self.non_temporal.map(|_| Fence);
             let mut scratch: Scratch<R> = idle.take(plan, true);
             for unit in share(units, tasks, task)..share(units, tasks, task + 1) {
                 for (number, pass) in plan.passes.iter().enumerate() {
@@ -262,20 +269,20 @@ impl Run<'_> {
         &self,
         units: usize,
         pool: &dyn Pool,
-    ) -> Result<Vec<Accumulators>, Error> {
+    ) -> Result<Vec<TotalAccumulators>, Error> {
         let plan = self.plan;
         let mut sums = accumulators(plan);
-        let mut reduced: Results<R> = results(plan);
+        let mut reduced: SlabResults<R> = results(plan);
         let idle = Idle::new();
         for unit in 0..units {
             for (number, pass) in plan.passes.iter().enumerate() {
-                let tiles = Walk::of(plan, pass).tiles.count;
+                let tiles = PassCursor::of(plan, pass).tiles.count;
                 let wanted = tiles.saturating_mul(plan.capacity) / TASK;
                 let pieces = wanted.clamp(1, MOST_PIECES).min(tiles);
-                let parts: Vec<Mutex<Option<Vec<Accumulators>>>> =
+                let parts: Vec<Mutex<Option<Vec<TotalAccumulators>>>> =
                     (0..pieces).map(|_| Mutex::new(None)).collect();
                 run_once(pool, pieces, &|piece| {
-                    let _fence = self.past.map(|_| Fence);
+                    let _fence = self.non_temporal.map(|_| Fence);
                     let mut scratch = idle.take(plan, false);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
                     self.tiles(number, (unit, range), &mut scratch, Some(&reduced));
@@ -299,7 +306,7 @@ impl Run<'_> {
     }
 
     /// The sinks, by number.
-    fn sinks(&self) -> impl Iterator<Item = (usize, &Layout)> {
+    fn sinks(&self) -> impl Iterator<Item = (usize, &ResultLayout)> {
         let layouts = self.plan.layouts.iter().enumerate();
         layouts
             .filter_map(|(number, layout)| Some((number, layout.as_ref()?)))
@@ -315,7 +322,7 @@ impl Run<'_> {
 
     /// Runs a pass over a slab. The results of its reductions stay in `scratch`.
     fn slab<R: Real>(&self, number: usize, pass: &Pass, unit: usize, scratch: &mut Scratch<R>) {
-        let tiles = scratch.walks[number].tiles.count;
+        let tiles = scratch.cursors[number].tiles.count;
         if tiles == 1 {
             // The tile wrote the results of its reductions itself.
             self.tiles(number, (unit, 0..1), scratch, None);
@@ -327,7 +334,7 @@ impl Run<'_> {
         // Later passes find the slab in a cache. They prefetch the next slab, if a cache holds
         // both.
         let slab = self.plan.slab();
-        scratch.memory.buffers.ahead_by = match number {
+        scratch.memory.buffers.prefetch_distance = match number {
             0 => Some(0),
             _ => Some(slab).filter(|&slab| slab <= MOST_HELD),
         };
@@ -346,28 +353,30 @@ impl Run<'_> {
         pass: usize,
         (unit, range): (usize, Range<usize>),
         scratch: &mut Scratch<R>,
-        reduced: Option<&Results<R>>,
+        reduced: Option<&SlabResults<R>>,
     ) {
         let plan = self.plan;
-        let Scratch { walks, memory } = scratch;
-        let (Some(pass), Some(walk)) = (plan.passes.get(pass), walks.get_mut(pass)) else { return };
-        let Walk { tiles, place, shapes } = walk;
+        let Scratch { cursors, memory } = scratch;
+        let (Some(pass), Some(cursor)) = (plan.passes.get(pass), cursors.get_mut(pass)) else {
+            return;
+        };
+        let PassCursor { tiles, bounds, shapes } = cursor;
         // If the slab is one tile, the tile's results are those of the slab.
         let is_whole = tiles.count == 1 && reduced.is_none();
         let first = range.start;
         for tile in range {
-            tiles.go(unit, tile, place);
-            let is_alike = shapes.as_ref().is_some_and(|shapes| shapes.are_for(place));
+            tiles.go(unit, tile, bounds);
+            let is_alike = shapes.as_ref().is_some_and(|shapes| shapes.are_for(bounds));
             if !is_alike {
-                *shapes = Some(Shapes::of(plan, pass, place));
+                *shapes = Some(Shapes::of(plan, pass, bounds));
             }
             let Some(shapes) = shapes else { continue };
             // Kept values are there if the tile before was of the same slab, or if all slabs are
             // tiles.
-            let has_kept = is_alike && (tile > first || plan.is_whole());
+            let has_invariants = is_alike && (tile > first || plan.is_whole());
             for (step, shape) in pass.steps.iter().zip(&shapes.steps) {
-                if !(has_kept && step.is_kept) {
-                    self.step(step, shape, place, (memory, is_whole), reduced);
+                if !(has_invariants && step.is_tile_invariant) {
+                    self.step(step, shape, bounds, (memory, is_whole), reduced);
                 }
             }
         }
@@ -375,7 +384,7 @@ impl Run<'_> {
 }
 
 /// Writes the results of the reductions that end with a pass.
-fn finish<R: Real>(pass: &Pass, accumulators: &[Accumulators], reduced: &mut Results<R>) {
+fn finish<R: Real>(pass: &Pass, accumulators: &[TotalAccumulators], reduced: &mut SlabResults<R>) {
     for &end in &pass.ends {
         let [first, second] = &mut reduced[end];
         accumulators[end].finish(first, second);

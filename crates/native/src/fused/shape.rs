@@ -4,21 +4,21 @@
 use smallvec::SmallVec;
 
 use super::fold::FoldShape;
-use super::plan::{Layout, Plan};
-use super::products::Products;
-use super::steps::{Action, Pass, Step};
-use super::walk::{Loops, Place, compact};
+use super::plan::{ResultLayout, TilePlan};
+use super::products::FusedProducts;
+use super::steps::{Action, Pass, PassStep};
+use super::walk::{Loops, TileBounds, compact};
 
 /// The shapes of all steps of a pass, for tiles of these extents.
 #[derive(Debug)]
 pub(super) struct Shapes {
     extent: SmallVec<[usize; 8]>,
-    pub(super) steps: Vec<Shape>,
+    pub(super) steps: Vec<StepShape>,
 }
 
 /// How a step goes over a tile.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct StepShape {
     /// The number of elements of the value that the step makes, folds or stores.
     pub(super) len: usize,
     /// The number of elements of a row of the value.
@@ -27,9 +27,9 @@ pub(super) struct Shape {
     pub(super) args: SmallVec<[usize; 3]>,
     /// Where the elements lie in the operand or the results that the step reads, or in the
     /// accumulators that it adds to.
-    pub(super) from: Option<Reach>,
+    pub(super) from: Option<TileAccess>,
     /// Where the elements lie in the output that the step writes.
-    pub(super) to: Option<Reach>,
+    pub(super) to: Option<TileAccess>,
     /// The loops over an argument that is expanded.
     pub(super) repeated: Option<Loops>,
     pub(super) fold: Option<FoldShape>,
@@ -37,7 +37,7 @@ pub(super) struct Shape {
 
 /// Where the elements of a tile lie in an array.
 #[derive(Debug)]
-pub(super) struct Reach {
+pub(super) struct TileAccess {
     /// The stride along each axis, in elements; 0 along axes outside of slabs if the array has the
     /// results of one slab.
     strides: SmallVec<[isize; 8]>,
@@ -46,72 +46,74 @@ pub(super) struct Reach {
     pub(super) is_dense: bool,
 }
 
-impl Reach {
-    fn of(place: &Place, set: u64, stride: impl Fn(usize) -> isize) -> Self {
-        let loops = place.loops(set, &stride);
+impl TileAccess {
+    fn of(bounds: &TileBounds, set: u64, stride: impl Fn(usize) -> isize) -> Self {
+        let loops = bounds.loops(set, &stride);
         let is_dense = loops.is_dense();
-        Self { strides: (0..place.extent.len()).map(stride).collect(), loops, is_dense }
+        Self { strides: (0..bounds.extent.len()).map(stride).collect(), loops, is_dense }
     }
 
     /// The results of a reduction: those of all slabs if it is a sink, else those of the slab.
-    fn results(plan: &Plan, layout: &Layout, place: &Place, set: u64) -> Self {
-        let mut reach = Self::of(place, set, |axis| layout.strides[axis].cast_signed());
-        for (axis, stride) in reach.strides.iter_mut().enumerate() {
+    fn results(plan: &TilePlan, layout: &ResultLayout, bounds: &TileBounds, set: u64) -> Self {
+        let mut access = Self::of(bounds, set, |axis| layout.strides[axis].cast_signed());
+        for (axis, stride) in access.strides.iter_mut().enumerate() {
             if plan.outer >> axis & 1 == 1 && !layout.is_sink {
                 *stride = 0;
             }
         }
-        reach
+        access
     }
 
     /// The distance from the array's first element to the tile's first one, in elements.
-    pub(super) fn offset(&self, place: &Place) -> isize {
-        place.from.iter().zip(&self.strides).fold(0isize, |sum, (from, stride)| {
+    pub(super) fn offset(&self, bounds: &TileBounds) -> isize {
+        bounds.from.iter().zip(&self.strides).fold(0isize, |sum, (from, stride)| {
             sum.wrapping_add(from.cast_signed().wrapping_mul(*stride))
         })
     }
 }
 
 impl Shapes {
-    pub(super) fn are_for(&self, place: &Place) -> bool {
-        self.extent == place.extent
+    pub(super) fn are_for(&self, bounds: &TileBounds) -> bool {
+        self.extent == bounds.extent
     }
 
-    pub(super) fn of(plan: &Plan, pass: &Pass, place: &Place) -> Self {
-        let steps = pass.steps.iter().map(|step| Shape::of(plan, step, place)).collect();
-        Self { extent: place.extent.clone(), steps }
+    pub(super) fn of(plan: &TilePlan, pass: &Pass, bounds: &TileBounds) -> Self {
+        let steps = pass.steps.iter().map(|step| StepShape::of(plan, step, bounds)).collect();
+        Self { extent: bounds.extent.clone(), steps }
     }
 }
 
-impl Shape {
-    fn of(plan: &Plan, step: &Step, place: &Place) -> Self {
-        let len = place.size(step.set);
-        let row = place.size(step.row);
+impl StepShape {
+    fn of(plan: &TilePlan, step: &PassStep, bounds: &TileBounds) -> Self {
+        let len = bounds.size(step.set);
+        let row = bounds.size(step.row);
         let args = step.args.iter().map(|arg| arg.along.len(len, row)).collect();
         let mut shape = Self { len, row, args, from: None, to: None, repeated: None, fold: None };
         let output = match step.action {
             Action::Input(input) => {
                 let stride = |axis: usize| plan.space.axes[axis].inputs[input];
-                shape.from = Some(Reach::of(place, step.set, stride));
+                shape.from = Some(TileAccess::of(bounds, step.set, stride));
                 None
             }
             Action::Reduced { reduction, .. } => {
                 let layout = plan.layouts.get(reduction).and_then(Option::as_ref);
-                shape.from = layout.map(|layout| Reach::results(plan, layout, place, step.set));
+                shape.from =
+                    layout.map(|layout| TileAccess::results(plan, layout, bounds, step.set));
                 step.stored
             }
-            Action::Accumulate { reduction, .. } | Action::Products(Products { reduction, .. }) => {
+            Action::Accumulate { reduction, .. }
+            | Action::Products(FusedProducts { reduction, .. }) => {
                 let reduced = plan.space.reduced(reduction);
                 let layout = plan.layouts.get(reduction).and_then(Option::as_ref);
                 let set = step.set & !reduced;
-                shape.from = layout.map(|layout| Reach::results(plan, layout, place, set));
-                shape.fold = Some(FoldShape::of(place, step.set, reduced));
+                shape.from = layout.map(|layout| TileAccess::results(plan, layout, bounds, set));
+                shape.fold = Some(FoldShape::of(bounds, step.set, reduced));
                 None
             }
             Action::Expand(own) => {
-                let strides = compact(place, own);
-                shape.args = SmallVec::from_elem(place.size(own), 1);
-                shape.repeated = Some(place.loops(step.set, |axis| strides[axis]));
+                let strides = compact(bounds, own);
+                shape.args = SmallVec::from_elem(bounds.size(own), 1);
+                shape.repeated = Some(bounds.loops(step.set, |axis| strides[axis]));
                 step.stored
             }
             Action::Store { output, .. } => Some(output),
@@ -123,7 +125,7 @@ impl Shape {
         };
         shape.to = output.map(|output| {
             let stride = |axis: usize| plan.space.axes[axis].outputs[output].unwrap_or(0);
-            Reach::of(place, step.set, stride)
+            TileAccess::of(bounds, step.set, stride)
         });
         shape
     }

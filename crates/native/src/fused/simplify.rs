@@ -11,14 +11,14 @@
 //! ([`Reduction::Moments`]). Both are at least as accurate as the sums that they replace. The
 //! negated sum is exact, since a sum is never `-0.0`.
 
-use super::program::{Binary, Id, MOST, Node, Program, Reduction, Unary};
+use super::program::{Binary, Id, MOST, Program, ProgramNode, Reduction, Unary};
 
 /// Returns a program that computes the same outputs in a better form, if there is one.
 pub(super) fn simplified(program: &Program) -> Option<Program> {
-    let found: Vec<Option<Found>> =
-        (0..program.nodes.len()).map(|place| Found::at(program, place)).collect();
+    let found: Vec<Option<SquaredDeviations>> =
+        (0..program.nodes.len()).map(|place| SquaredDeviations::at(program, place)).collect();
     let (reductions, new) = (
-        program.nodes.iter().filter(|node| matches!(node, Node::Reduce(..))).count(),
+        program.nodes.iter().filter(|node| matches!(node, ProgramNode::Reduce(..))).count(),
         found.iter().flatten().count(),
     );
     let negated = |place: &usize| negated_sum(program, *place).is_some();
@@ -33,22 +33,22 @@ pub(super) fn simplified(program: &Program) -> Option<Program> {
     // pair.
     let mut moments: Vec<(usize, Id)> = Vec::new();
     for (place, node) in program.nodes.iter().enumerate() {
-        if let Some(Found { sum, x, axes, .. }) =
+        if let Some(SquaredDeviations { sum, x, axes, .. }) =
             found.iter().flatten().find(|found| found.sum == place)
         {
-            let id = better.push(Node::Reduce(Reduction::Moments, now[x.0], *axes));
+            let id = better.push(ProgramNode::Reduce(Reduction::Moments, now[x.0], *axes));
             moments.push((*sum, id));
         }
         let moments_of = |sum: usize| moments.iter().find(|(of, _)| *of == sum).map(|(_, id)| *id);
-        let is_mean = |found: &&Found| found.mean == place;
+        let is_mean = |found: &&SquaredDeviations| found.mean == place;
         let id = if let Some(mean) = found.iter().flatten().find(is_mean) {
             moments_of(mean.sum)
         } else if let Some(found) = &found[place] {
-            moments_of(found.sum).map(|id| better.push(Node::Deviations(id)))
+            moments_of(found.sum).map(|id| better.push(ProgramNode::Deviations(id)))
         } else if let Some((x, axes)) = negated_sum(program, place) {
-            let zero = better.push(Node::Constant(0.0));
-            let sum = better.push(Node::Reduce(Reduction::Sum, now[x.0], axes));
-            Some(better.push(Node::Binary(Binary::Subtract, zero, sum)))
+            let zero = better.push(ProgramNode::Constant(0.0));
+            let sum = better.push(ProgramNode::Reduce(Reduction::Sum, now[x.0], axes));
+            Some(better.push(ProgramNode::Binary(Binary::Subtract, zero, sum)))
         } else {
             None
         };
@@ -63,17 +63,17 @@ pub(super) fn simplified(program: &Program) -> Option<Program> {
 
 /// Returns `x` and the axes, if the node is `sum(-x)`.
 fn negated_sum(program: &Program, place: usize) -> Option<(Id, u64)> {
-    let Some(&Node::Reduce(Reduction::Sum, of, axes)) = program.nodes.get(place) else {
+    let Some(&ProgramNode::Reduce(Reduction::Sum, of, axes)) = program.nodes.get(place) else {
         return None;
     };
     match program.nodes.get(of.0) {
-        Some(&Node::Unary(Unary::Negate, x)) => Some((x, axes)),
+        Some(&ProgramNode::Unary(Unary::Negate, x)) => Some((x, axes)),
         _ => None,
     }
 }
 
 /// A node that is `sum((x - mean)^2)` with `mean = sum(x) / n`, along the same axes.
-struct Found {
+struct SquaredDeviations {
     x: Id,
     axes: u64,
     /// The nodes of `sum(x)` and of the mean.
@@ -81,17 +81,17 @@ struct Found {
     mean: usize,
 }
 
-impl Found {
+impl SquaredDeviations {
     fn at(program: &Program, place: usize) -> Option<Self> {
         let node = |id: Id| program.nodes.get(id.0).copied();
-        let Some(Node::Reduce(Reduction::Sum, squares, axes)) = node(Id(place)) else {
+        let Some(ProgramNode::Reduce(Reduction::Sum, squares, axes)) = node(Id(place)) else {
             return None;
         };
-        let Some(Node::Binary(Binary::Multiply, a, b)) = node(squares) else { return None };
-        let Some(Node::Binary(Binary::Subtract, x, mean)) = node(a) else { return None };
-        let Some(Node::Binary(op, sum, factor)) = node(mean) else { return None };
-        let Some(Node::Reduce(Reduction::Sum, of, same)) = node(sum) else { return None };
-        let Some(Node::Constant(factor)) = node(factor) else { return None };
+        let Some(ProgramNode::Binary(Binary::Multiply, a, b)) = node(squares) else { return None };
+        let Some(ProgramNode::Binary(Binary::Subtract, x, mean)) = node(a) else { return None };
+        let Some(ProgramNode::Binary(op, sum, factor)) = node(mean) else { return None };
+        let Some(ProgramNode::Reduce(Reduction::Sum, of, same)) = node(sum) else { return None };
+        let Some(ProgramNode::Constant(factor)) = node(factor) else { return None };
         let count = program.count(axes);
         let is_mean = match op {
             Binary::Divide => factor == count,
@@ -109,14 +109,14 @@ impl Found {
 }
 
 /// Returns a node with ids of the new program: `now` has that of each node.
-fn mapped(node: Node, now: &[Id]) -> Node {
+fn mapped(node: ProgramNode, now: &[Id]) -> ProgramNode {
     let to = |id: Id| now.get(id.0).copied().unwrap_or(id);
     match node {
-        Node::Input(_) | Node::Constant(_) => node,
-        Node::Unary(op, a) => Node::Unary(op, to(a)),
-        Node::Binary(op, a, b) => Node::Binary(op, to(a), to(b)),
-        Node::Select(a, b, c) => Node::Select(to(a), to(b), to(c)),
-        Node::Reduce(reduction, a, axes) => Node::Reduce(reduction, to(a), axes),
-        Node::Deviations(a) => Node::Deviations(to(a)),
+        ProgramNode::Input(_) | ProgramNode::Constant(_) => node,
+        ProgramNode::Unary(op, a) => ProgramNode::Unary(op, to(a)),
+        ProgramNode::Binary(op, a, b) => ProgramNode::Binary(op, to(a), to(b)),
+        ProgramNode::Select(a, b, c) => ProgramNode::Select(to(a), to(b), to(c)),
+        ProgramNode::Reduce(reduction, a, axes) => ProgramNode::Reduce(reduction, to(a), axes),
+        ProgramNode::Deviations(a) => ProgramNode::Deviations(to(a)),
     }
 }

@@ -3,12 +3,12 @@
 
 use smallvec::SmallVec;
 
-use super::program::{Id, Node, Operand, Program};
+use super::program::{Id, Operand, Program, ProgramNode};
 use crate::error::Error;
 
 /// An axis of a program, perhaps merged from several dims.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct SpaceAxis {
     /// The number of indices.
     pub(super) len: usize,
     /// For each operand the stride along the axis, in elements.
@@ -20,7 +20,7 @@ pub(super) struct Axis {
     reduced: u64,
 }
 
-impl Axis {
+impl SpaceAxis {
     /// Checks whether `self` and `inner` can become one axis: the same reductions are along both,
     /// and each stride of `self` is `inner.len` times that of `inner`.
     fn continues(&self, inner: &Self) -> bool {
@@ -37,7 +37,7 @@ impl Axis {
 /// Sets of axes and of reductions are bits.
 #[derive(Debug)]
 pub(super) struct Space {
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<SpaceAxis>,
     /// For each dim its axis, and the number of the axis's indices between neighbours along the
     /// dim.
     pub(super) dims: Vec<Option<(usize, usize)>>,
@@ -53,14 +53,14 @@ impl Space {
     pub(super) fn of(program: &Program, operands: &[Operand<'_>]) -> Result<Self, Error> {
         let nodes = program.nodes.iter().enumerate();
         let reductions: Vec<usize> =
-            nodes.filter(|(_, n)| matches!(n, Node::Reduce(..))).map(|(i, _)| i).collect();
+            nodes.filter(|(_, n)| matches!(n, ProgramNode::Reduce(..))).map(|(i, _)| i).collect();
         let needed = needed(program);
         let mut all = axes(program, operands, &reductions)?;
         let idle = idle(program, operands, &needed);
         all.retain(|(dim, _)| idle >> dim & 1 == 0);
         sort(&mut all, operands);
         let mut dims = vec![None; program.dims.len()];
-        let mut merged: Vec<Axis> = Vec::new();
+        let mut merged: Vec<SpaceAxis> = Vec::new();
         // Axes are pushed from the innermost dim on, and reversed below.
         for (dim, axis) in all.into_iter().rev() {
             let last = merged.len();
@@ -103,7 +103,7 @@ impl Space {
         self.set(|_| true)
     }
 
-    fn set(&self, has: impl Fn(&Axis) -> bool) -> u64 {
+    fn set(&self, has: impl Fn(&SpaceAxis) -> bool) -> u64 {
         let axes = self.axes.iter().enumerate();
         axes.fold(0, |set, (i, axis)| set | u64::from(has(axis)) << i)
     }
@@ -129,10 +129,12 @@ impl Space {
     fn varies(&mut self, program: &Program) {
         for (place, node) in program.nodes.iter().enumerate() {
             let varies = match *node {
-                Node::Input(input) => {
+                ProgramNode::Input(input) => {
                     self.set(|axis| axis.inputs.get(input).is_some_and(|&s| s != 0))
                 }
-                Node::Reduce(_, of, _) => self.varies[of.0] & !self.reduced(self.number(place)),
+                ProgramNode::Reduce(_, of, _) => {
+                    self.varies[of.0] & !self.reduced(self.number(place))
+                }
                 _ => operands_of(node).iter().fold(0, |set, of| set | self.varies[of.0]),
             };
             self.varies.push(varies);
@@ -164,10 +166,10 @@ fn idle(program: &Program, operands: &[Operand<'_>], needed: &[bool]) -> u64 {
     };
     let busy =
         program.nodes.iter().zip(needed).filter(|(_, is)| **is).map(|(node, _)| match node {
-            Node::Input(input) => operands.get(*input).map_or(0, |operand| {
+            ProgramNode::Input(input) => operands.get(*input).map_or(0, |operand| {
                 of(&|dim| operand.strides().get(dim).is_some_and(|&stride| stride != 0))
             }),
-            Node::Reduce(_, _, axes) => *axes,
+            ProgramNode::Reduce(_, _, axes) => *axes,
             _ => 0,
         });
     let busy = busy.fold(0, |all, set| all | set);
@@ -175,14 +177,14 @@ fn idle(program: &Program, operands: &[Operand<'_>], needed: &[bool]) -> u64 {
 }
 
 /// Returns the values that a node is computed from.
-pub(super) fn operands_of(node: &Node) -> SmallVec<[Id; 3]> {
+pub(super) fn operands_of(node: &ProgramNode) -> SmallVec<[Id; 3]> {
     match *node {
-        Node::Input(_) | Node::Constant(_) => SmallVec::new(),
-        Node::Unary(_, a) | Node::Reduce(_, a, _) | Node::Deviations(a) => {
+        ProgramNode::Input(_) | ProgramNode::Constant(_) => SmallVec::new(),
+        ProgramNode::Unary(_, a) | ProgramNode::Reduce(_, a, _) | ProgramNode::Deviations(a) => {
             SmallVec::from_slice(&[a])
         }
-        Node::Binary(_, a, b) => SmallVec::from_slice(&[a, b]),
-        Node::Select(a, b, c) => SmallVec::from_slice(&[a, b, c]),
+        ProgramNode::Binary(_, a, b) => SmallVec::from_slice(&[a, b]),
+        ProgramNode::Select(a, b, c) => SmallVec::from_slice(&[a, b, c]),
     }
 }
 
@@ -191,7 +193,7 @@ fn axes(
     program: &Program,
     operands: &[Operand<'_>],
     reductions: &[usize],
-) -> Result<Vec<(usize, Axis)>, Error> {
+) -> Result<Vec<(usize, SpaceAxis)>, Error> {
     let mut strides: Vec<isize> = vec![1; program.outputs.len()];
     let mut axes = Vec::new();
     for (dim, &len) in program.dims.iter().enumerate().rev() {
@@ -204,12 +206,12 @@ fn axes(
                 *stride = stride.checked_mul(signed).ok_or(Error::TooLarge)?;
             }
         }
-        let along = |&node: &usize| matches!(program.nodes.get(node), Some(Node::Reduce(_, _, set)) if set >> dim & 1 == 1);
+        let along = |&node: &usize| matches!(program.nodes.get(node), Some(ProgramNode::Reduce(_, _, set)) if set >> dim & 1 == 1);
         let numbers = reductions.iter().map(along).enumerate();
         let reduced = numbers.fold(0, |set, (i, along)| set | u64::from(along) << i);
         let inputs = operands.iter().map(|o| o.strides().get(dim).copied().unwrap_or(0)).collect();
         if len != 1 {
-            axes.push((dim, Axis { len, inputs, outputs, reduced }));
+            axes.push((dim, SpaceAxis { len, inputs, outputs, reduced }));
         }
     }
     axes.reverse();
@@ -218,7 +220,7 @@ fn axes(
 
 /// Sorts axes by their strides in the first operand that varies along all of them, the greatest
 /// stride first, so that this operand is read in order. Without such an operand, the order stays.
-fn sort(axes: &mut [(usize, Axis)], operands: &[Operand<'_>]) {
+fn sort(axes: &mut [(usize, SpaceAxis)], operands: &[Operand<'_>]) {
     let is_full = |&input: &usize| axes.iter().all(|(_, axis)| axis.inputs[input] != 0);
     if let Some(main) = (0..operands.len()).find(is_full) {
         axes.sort_by_key(|(_, axis)| std::cmp::Reverse(axis.inputs[main].unsigned_abs()));

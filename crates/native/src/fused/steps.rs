@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::chain::Chain;
-use super::plan::Plan;
-use super::products::Products;
-use super::program::{Binary, Node, Program, Unary};
+use super::chain::FusedChain;
+use super::plan::TilePlan;
+use super::products::FusedProducts;
+use super::program::{Binary, Program, ProgramNode, Unary};
 use super::space::operands_of;
 
 /// The loops over rows repeat an operand if a row has at least this many elements; for shorter rows
@@ -17,7 +17,7 @@ const LEAST_ROW: usize = 32;
 
 /// One step of a pass: one loop, or a few, over a tile.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct PassStep {
     pub(super) action: Action,
     /// The values that the step reads.
     pub(super) args: SmallVec<[Arg; 3]>,
@@ -35,13 +35,13 @@ pub(super) struct Step {
     pub(super) is_only_stored: bool,
     /// Whether the value is the same in all tiles of a pass, so that it is computed once. Values
     /// that are made of results of reductions alone often are.
-    pub(super) is_kept: bool,
+    pub(super) is_tile_invariant: bool,
     /// Whether the step prefetches what a later tile reads. The last step that can does so, since a
     /// step that stores results meanwhile waits least.
     pub(super) fetches: bool,
 }
 
-impl Step {
+impl PassStep {
     fn new(action: Action, args: SmallVec<[Arg; 3]>, set: u64) -> Self {
         Self {
             action,
@@ -51,7 +51,7 @@ impl Step {
             row: set,
             stored: None,
             is_only_stored: false,
-            is_kept: false,
+            is_tile_invariant: false,
             fetches: false,
         }
     }
@@ -69,13 +69,13 @@ pub(super) struct Arg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Along {
     /// It has an element for each element of the value.
-    All,
+    Full,
     /// It has the elements of one row, for all rows.
-    Row,
+    PerColumn,
     /// It has one element for each row.
-    Rows,
+    PerRow,
     /// It has one element for the whole value.
-    One,
+    Scalar,
 }
 
 impl Along {
@@ -83,10 +83,10 @@ impl Along {
     /// elements.
     pub(super) fn len(self, len: usize, row: usize) -> usize {
         match self {
-            Self::All => len,
-            Self::Row => row,
-            Self::Rows => len / row.max(1),
-            Self::One => 1,
+            Self::Full => len,
+            Self::PerColumn => row,
+            Self::PerRow => len / row.max(1),
+            Self::Scalar => 1,
         }
     }
 
@@ -95,10 +95,10 @@ impl Along {
     fn of(own: u64, set: u64) -> Option<(Self, u64)> {
         let others = set & !own;
         match (own, others) {
-            (_, 0) => Some((Self::All, set)),
-            (0, _) => Some((Self::One, set)),
-            _ if is_within(own, others) => Some((Self::Row, own)),
-            _ if is_within(others, own) => Some((Self::Rows, others)),
+            (_, 0) => Some((Self::Full, set)),
+            (0, _) => Some((Self::Scalar, set)),
+            _ if is_within(own, others) => Some((Self::PerColumn, own)),
+            _ if is_within(others, own) => Some((Self::PerRow, others)),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ pub(super) enum Action {
     Binary(Binary),
     Select,
     /// Computes several ops, one after the other, in one loop.
-    Chain(Chain),
+    Chain(FusedChain),
     /// Repeats a value that varies along the axes of this set alone.
     Expand(u64),
     /// Adds a tile to a reduction, if the tile is the first one along the axes `first`.
@@ -134,7 +134,7 @@ pub(super) enum Action {
         first: u64,
     },
     /// Adds the products of two factors to a reduction.
-    Products(Products),
+    Products(FusedProducts),
     /// Writes an output, if the tile is the first one along the axes `first`.
     Store {
         output: usize,
@@ -147,7 +147,7 @@ pub(super) enum Action {
 pub(super) struct Pass {
     /// The set of axes along which the pass goes.
     pub(super) axes: u64,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PassStep>,
     /// The reductions within a slab that are complete after the pass.
     pub(super) ends: Vec<usize>,
 }
@@ -165,7 +165,7 @@ pub(super) fn uses_of(passes: &[Pass], values: usize) -> Vec<usize> {
 
 /// A reduction or an output that a pass computes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Root {
+pub(super) enum Goal {
     /// The reduction of this number, and the node that it reduces.
     Reduction(usize, usize),
     /// The output of this number, and the node that is written.
@@ -173,8 +173,8 @@ pub(super) enum Root {
 }
 
 /// Makes the steps of a pass.
-pub(super) struct Maker<'a> {
-    pub(super) plan: &'a Plan,
+pub(super) struct PassBuilder<'a> {
+    pub(super) plan: &'a TilePlan,
     pub(super) program: &'a Program,
     /// The values that were made, by node and set of axes of the tile.
     pub(super) values: &'a mut BTreeMap<(usize, u64), usize>,
@@ -183,13 +183,13 @@ pub(super) struct Maker<'a> {
     pub(super) pass: Pass,
 }
 
-impl Maker<'_> {
-    /// Makes the steps that compute the nodes of `roots`, and the values that these need.
-    pub(super) fn values_of(&mut self, roots: &[Root]) {
-        let mut open: Vec<usize> = roots
+impl PassBuilder<'_> {
+    /// Makes the steps that compute the nodes of `goals`, and the values that these need.
+    pub(super) fn values_of(&mut self, goals: &[Goal]) {
+        let mut open: Vec<usize> = goals
             .iter()
-            .map(|&root| match root {
-                Root::Reduction(_, of) | Root::Output(_, of) => of,
+            .map(|&goal| match goal {
+                Goal::Reduction(_, of) | Goal::Output(_, of) => of,
             })
             .collect();
         let mut wanted = vec![false; self.program.nodes.len()];
@@ -198,7 +198,10 @@ impl Maker<'_> {
                 continue;
             }
             wanted[place] = true;
-            if !matches!(self.program.nodes[place], Node::Reduce(..) | Node::Deviations(_)) {
+            if !matches!(
+                self.program.nodes[place],
+                ProgramNode::Reduce(..) | ProgramNode::Deviations(_)
+            ) {
                 open.extend(operands_of(&self.program.nodes[place]).iter().map(|of| of.0));
             }
         }
@@ -217,33 +220,37 @@ impl Maker<'_> {
         let set = self.set(place);
         let number = |node: usize| self.plan.space.number(node);
         let action = match self.program.nodes[place] {
-            Node::Input(input) => Action::Input(input),
-            Node::Constant(value) => Action::Constant(value),
-            Node::Unary(op, _) => Action::Unary(op),
-            Node::Binary(op, ..) => Action::Binary(op),
-            Node::Select(..) => Action::Select,
-            Node::Reduce(..) => Action::Reduced { reduction: number(place), deviations: false },
-            Node::Deviations(of) => Action::Reduced { reduction: number(of.0), deviations: true },
+            ProgramNode::Input(input) => Action::Input(input),
+            ProgramNode::Constant(value) => Action::Constant(value),
+            ProgramNode::Unary(op, _) => Action::Unary(op),
+            ProgramNode::Binary(op, ..) => Action::Binary(op),
+            ProgramNode::Select(..) => Action::Select,
+            ProgramNode::Reduce(..) => {
+                Action::Reduced { reduction: number(place), deviations: false }
+            }
+            ProgramNode::Deviations(of) => {
+                Action::Reduced { reduction: number(of.0), deviations: true }
+            }
         };
         let (mut args, mut row) = (SmallVec::new(), set);
         if !matches!(action, Action::Reduced { .. }) {
             for of in operands_of(&self.program.nodes[place]) {
                 let may_repeat = matches!(action, Action::Binary(_));
                 let own = if may_repeat { self.repeated(of.0, set) } else { set };
-                let (mut along, part) = Along::of(own, set).unwrap_or((Along::All, set));
+                let (mut along, part) = Along::of(own, set).unwrap_or((Along::Full, set));
                 // The rows of both operands must be the same.
-                let splits = matches!(along, Along::Row | Along::Rows);
+                let splits = matches!(along, Along::PerColumn | Along::PerRow);
                 let is_long = self.plan.space.size(part) >= LEAST_ROW;
                 if splits && is_long && (row == set || row == part) {
                     row = part;
                 } else if splits {
-                    along = Along::All;
+                    along = Along::Full;
                 }
-                let own = if along == Along::All { set } else { own };
+                let own = if along == Along::Full { set } else { own };
                 args.push(Arg { value: self.along(of.0, own), along });
             }
         }
-        self.push(place, Step { row, ..Step::new(action, args, set) });
+        self.push(place, PassStep { row, ..PassStep::new(action, args, set) });
     }
 
     /// The axes along which an operand must have elements so that a step along `set` can repeat it
@@ -257,11 +264,11 @@ impl Maker<'_> {
     }
 
     /// Adds a step that makes a new value of a node, and returns the value.
-    fn push(&mut self, place: usize, step: Step) -> usize {
+    fn push(&mut self, place: usize, step: PassStep) -> usize {
         let out = self.made;
         self.made += 1;
         self.values.insert((place, step.set), out);
-        self.pass.steps.push(Step { out, ..step });
+        self.pass.steps.push(PassStep { out, ..step });
         out
     }
 
@@ -273,15 +280,15 @@ impl Maker<'_> {
         }
         let own = self.set(place);
         let narrow = self.values.get(&(place, own)).copied().unwrap_or(usize::MAX);
-        let args = smallvec![Arg { value: narrow, along: Along::One }];
-        self.push(place, Step::new(Action::Expand(own), args, set))
+        let args = smallvec![Arg { value: narrow, along: Along::Scalar }];
+        self.push(place, PassStep::new(Action::Expand(own), args, set))
     }
 
-    /// Makes the step that accumulates or stores a root.
-    pub(super) fn end(&mut self, root: Root) {
+    /// Makes the step that accumulates or stores a goal.
+    pub(super) fn end(&mut self, goal: Goal) {
         let space = &self.plan.space;
-        let (action, of, axes) = match root {
-            Root::Reduction(reduction, of) => {
+        let (action, of, axes) = match goal {
+            Goal::Reduction(reduction, of) => {
                 let is_sink =
                     self.plan.layouts[reduction].as_ref().is_some_and(|layout| layout.is_sink);
                 let axes = space.varies[of] | space.reduced(reduction);
@@ -291,7 +298,7 @@ impl Maker<'_> {
                 }
                 (Action::Accumulate { reduction, first: among & !axes }, of, axes)
             }
-            Root::Output(output, of) => {
+            Goal::Output(output, of) => {
                 let axes = space.output_axes(output);
                 (Action::Store { output, first: space.all() & !axes }, of, axes)
             }
@@ -299,13 +306,13 @@ impl Maker<'_> {
         self.pass.axes |= axes;
         let set = axes & self.plan.tile;
         let value = self.along(of, set);
-        let args = smallvec![Arg { value, along: Along::All }];
+        let args = smallvec![Arg { value, along: Along::Full }];
         if let Action::Store { output, first: 0 } = action {
-            let makes = |step: &&mut Step| step.out == value && step.set == set;
+            let makes = |step: &&mut PassStep| step.out == value && step.set == set;
             if let Some(maker) = self.pass.steps.iter_mut().find(makes) {
                 maker.stored = Some(output);
             }
         }
-        self.pass.steps.push(Step::new(action, args, set));
+        self.pass.steps.push(PassStep::new(action, args, set));
     }
 }

@@ -8,10 +8,10 @@
 //! is a [`Form::Terms`], which reads `dy` and `x` alone: neither the products nor their factors are
 //! stored, unless other steps use them.
 
-use super::chain::Chain;
-use super::factors::{Args, Makers, count_uses, joined};
+use super::chain::FusedChain;
+use super::factors::{Args, Definitions, count_uses, joined};
 use super::program::Binary;
-use super::steps::{Action, Along, Arg, Pass, Step};
+use super::steps::{Action, Along, Arg, Pass, PassStep};
 use crate::vectors::{CHAINED, Form};
 
 /// The places of operands in [`Form::Terms`].
@@ -23,7 +23,7 @@ const TIMES: usize = 9;
 
 /// Makes such sums of the steps of passes, and removes the steps whose values no step uses. It
 /// begins with the last op of a sum, so that each sum has as many ops as it can have.
-pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
+pub(super) fn make(passes: &mut [Pass], definitions: &Definitions, uses: &mut [usize]) {
     for pass in passes.iter_mut().rev() {
         for step in pass.steps.iter_mut().rev() {
             if uses.get(step.out) == Some(&0) {
@@ -33,7 +33,7 @@ pub(super) fn make(passes: &mut [Pass], makers: &Makers, uses: &mut [usize]) {
             let is_single = |value: usize| uses.get(value) == Some(&1);
             // With fewer terms, the first value of the sum is a sum itself.
             let mut sums = (1..=MOST_TERMS).rev();
-            if let Some(sum) = sums.find_map(|most| found(makers, step, most, is_single)) {
+            if let Some(sum) = sums.find_map(|most| found(definitions, step, most, is_single)) {
                 count_uses(uses, step, |uses| uses - 1);
                 count_uses(uses, &sum, |uses| uses + 1);
                 *step = sum;
@@ -53,35 +53,36 @@ struct Term {
 /// Returns a step as a sum of two products with at most `most` terms besides the first value, if it
 /// is one.
 fn found(
-    makers: &Makers,
-    step: &Step,
+    definitions: &Definitions,
+    step: &PassStep,
     most: usize,
     is_single: impl Fn(usize) -> bool,
-) -> Option<Step> {
+) -> Option<PassStep> {
     let set = step.set;
     let (Action::Binary(op), &[a, b]) = (step.action, step.args.as_slice()) else { return None };
-    if step.is_kept {
+    if step.is_tile_invariant {
         return None;
     }
     let mut row = step.row;
     let (op, args, times) = match (op, a.along, b.along) {
-        (Binary::Multiply, Along::All, Along::All) => return None,
+        (Binary::Multiply, Along::Full, Along::Full) => return None,
         (Binary::Multiply, ..) => {
-            let (of, times) = if a.along == Along::All { (a, b) } else { (b, a) };
-            let (op, args, inner) = makers.op(of.value, set).filter(|_| is_single(of.value))?;
+            let (of, times) = if a.along == Along::Full { (a, b) } else { (b, a) };
+            let (op, args, inner) =
+                definitions.op(of.value, set).filter(|_| is_single(of.value))?;
             row = joined(set, row, inner)?;
             (op, args, Some(times))
         }
         _ => (op, [a, b], None),
     };
-    let (first, terms) = flat(makers, (set, most), (op, args), &mut row, is_single)?;
-    let second = terms.iter().position(|term| term.arg.along == Along::All)?;
+    let (first, terms) = flat(definitions, (set, most), (op, args), &mut row, is_single)?;
+    let second = terms.iter().position(|term| term.arg.along == Along::Full)?;
     let (before, after) = (&terms[..second], &terms[second + 1..]);
     if before.len() > 1 || after.len() > 1 {
         return None;
     }
-    let x = makers.factor(first, set);
-    let y = makers.factor(terms[second].arg.value, set);
+    let x = definitions.factor(first, set);
+    let y = definitions.factor(terms[second].arg.value, set);
     if y.operands.iter().all(Option::is_none) {
         return None;
     }
@@ -89,7 +90,7 @@ fn found(
     let mut args = Args::new(x.x);
     let mut operands = [0; CHAINED];
     let added = [before.first(), after.first()].map(|term| term.map(|term| term.arg));
-    let second_value = Some(Arg { value: y.x, along: Along::All });
+    let second_value = Some(Arg { value: y.x, along: Along::Full });
     let placed = (FIRST_FACTOR..).zip(x.operands).chain([(SECOND, second_value)]);
     let placed = placed.chain((SECOND_FACTOR..).zip(y.operands));
     for (place, arg) in placed.chain(ADDED.into_iter().zip(added)).chain([(TIMES, times)]) {
@@ -97,8 +98,8 @@ fn found(
     }
     let is_negated = |term: Option<&Term>| term.is_some_and(|term| term.is_negated);
     let negated = [is_negated(before.first()), terms[second].is_negated, is_negated(after.first())];
-    let chain = Chain { form: Form::Terms, operands, negated };
-    Some(Step { action: Action::Chain(chain), args: args.into_all(), row, ..step.clone() })
+    let chain = FusedChain { form: Form::Terms, operands, negated };
+    Some(PassStep { action: Action::Chain(chain), args: args.into_all(), row, ..step.clone() })
 }
 
 /// The most terms of a sum besides the first value.
@@ -107,7 +108,7 @@ const MOST_TERMS: usize = 3;
 /// Returns a sum as its first value and its terms, in order. No other steps may use the values
 /// within.
 fn flat(
-    makers: &Makers,
+    definitions: &Definitions,
     (set, most): (u64, usize),
     mut last: (Binary, [Arg; 2]),
     row: &mut u64,
@@ -115,17 +116,17 @@ fn flat(
 ) -> Option<(usize, Vec<Term>)> {
     let mut terms = Vec::new();
     let inner = |arg: Arg| {
-        let (op, args, row) = makers.op(arg.value, set)?;
+        let (op, args, row) = definitions.op(arg.value, set)?;
         let is_sum = matches!(op, Binary::Add | Binary::Subtract);
-        let is_inner = arg.along == Along::All && is_sum && is_single(arg.value);
+        let is_inner = arg.along == Along::Full && is_sum && is_single(arg.value);
         is_inner.then_some(((op, args), row))
     };
     loop {
         let (op, [a, b]) = last;
         let has_sum = inner(a).is_some();
-        let turns = op == Binary::Add && (a.along != Along::All || !has_sum && inner(b).is_some());
+        let turns = op == Binary::Add && (a.along != Along::Full || !has_sum && inner(b).is_some());
         let (of, arg) = if turns { (b, a) } else { (a, b) };
-        if !matches!(op, Binary::Add | Binary::Subtract) || of.along != Along::All {
+        if !matches!(op, Binary::Add | Binary::Subtract) || of.along != Along::Full {
             return None;
         }
         terms.push(Term { arg, is_negated: op == Binary::Subtract });

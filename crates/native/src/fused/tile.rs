@@ -64,49 +64,50 @@ impl<R: Real> Task for Apply<'_, R> {
 
 /// An operand of an op that goes over rows.
 #[derive(Clone, Copy)]
-pub(super) struct Operand<'a, R> {
+pub(super) struct TileOperand<'a, R> {
     data: &'a [R],
     /// The distance from the first element that a row reads to the first one that the next row
     /// reads, in elements.
-    apart: usize,
+    row_stride: usize,
     /// Whether it has an element for each element of a row; else it has one for the whole row.
-    has_rows: bool,
+    per_element: bool,
 }
 
-impl<'a, R> Operand<'a, R> {
+impl<'a, R> TileOperand<'a, R> {
     /// An operand of one element, for all.
     pub(super) fn one(element: &'a R) -> Self {
-        Self::new(std::slice::from_ref(element), Along::One, 1)
+        Self::new(std::slice::from_ref(element), Along::Scalar, 1)
     }
 
     pub(super) fn new(data: &'a [R], along: Along, row: usize) -> Self {
-        let apart = match along {
-            Along::All => row,
-            Along::Rows => 1,
-            Along::Row | Along::One => 0,
+        let row_stride = match along {
+            Along::Full => row,
+            Along::PerRow => 1,
+            Along::PerColumn | Along::Scalar => 0,
         };
-        Self { data, apart, has_rows: matches!(along, Along::All | Along::Row) }
+        Self { data, row_stride, per_element: matches!(along, Along::Full | Along::PerColumn) }
     }
 
     /// The address of its first element, and the distance from row to row, in elements.
     pub(super) fn place(&self) -> (*const R, usize) {
-        (self.data.as_ptr(), self.apart)
+        (self.data.as_ptr(), self.row_stride)
     }
 
     /// Checks whether its slice has all elements that `rows` rows of `len` elements read.
     pub(super) fn has_all(&self, rows: usize, len: usize) -> bool {
-        let own = if self.has_rows { len } else { 1 };
-        rows.saturating_sub(1).saturating_mul(self.apart).saturating_add(own) <= self.data.len()
+        let own = if self.per_element { len } else { 1 };
+        rows.saturating_sub(1).saturating_mul(self.row_stride).saturating_add(own)
+            <= self.data.len()
     }
 
     /// Checks whether it has one element for all rows.
     pub(super) fn is_one(&self) -> bool {
-        !self.has_rows && self.apart == 0
+        !self.per_element && self.row_stride == 0
     }
 
     /// Checks whether it has an element for each element of a row.
-    pub(super) fn has_rows(&self) -> bool {
-        self.has_rows
+    pub(super) fn per_element(&self) -> bool {
+        self.per_element
     }
 
     /// Returns the operand's element for an element of a row.
@@ -114,22 +115,22 @@ impl<'a, R> Operand<'a, R> {
     where
         R: Copy,
     {
-        self.data[row * self.apart + if self.has_rows { index } else { 0 }]
+        self.data[row * self.row_stride + if self.per_element { index } else { 0 }]
     }
 
     /// Returns the `len` elements that a row reads, where `len` is 1 or the number of elements of
     /// the row.
     #[inline(always)]
     pub(super) fn part(&self, row: usize, len: usize) -> &'a [R] {
-        &self.data[row * self.apart..][..len]
+        &self.data[row * self.row_stride..][..len]
     }
 }
 
 /// Computes an op of two values, for each element of rows.
 pub(super) struct Combine<'a, R> {
     pub(super) op: Binary,
-    pub(super) a: Operand<'a, R>,
-    pub(super) b: Operand<'a, R>,
+    pub(super) a: TileOperand<'a, R>,
+    pub(super) b: TileOperand<'a, R>,
     /// The number of elements of a row.
     pub(super) row: usize,
     pub(super) out: &'a mut [R],
@@ -192,14 +193,14 @@ fn map<R: Real>(a: &[R], out: &mut [R], f: impl Fn(R) -> R) {
 
 #[inline(always)]
 fn zip<R: Real>(
-    a: Operand<'_, R>,
-    b: Operand<'_, R>,
+    a: TileOperand<'_, R>,
+    b: TileOperand<'_, R>,
     (out, len): (&mut [R], usize),
     f: impl Fn(R, R) -> R,
 ) {
     for row in 0..out.len() / len {
         let out = &mut out[row * len..][..len];
-        match (a.has_rows, b.has_rows) {
+        match (a.per_element, b.per_element) {
             (true, true) => {
                 let (a, b) = (a.part(row, len), b.part(row, len));
                 for i in 0..len {

@@ -9,7 +9,7 @@ use crate::folds::{Accumulate, Max, Min};
 
 /// The accumulators of a reduction, one for each result, in `f64`.
 #[derive(Clone, Debug)]
-pub(super) struct Accumulators {
+pub(super) struct TotalAccumulators {
     reduction: Reduction,
     /// Sums, products, extrema or means.
     values: Vec<f64>,
@@ -19,7 +19,7 @@ pub(super) struct Accumulators {
     counts: Vec<f64>,
 }
 
-impl Accumulators {
+impl TotalAccumulators {
     pub(super) fn new(reduction: Reduction, len: usize) -> Self {
         let mut all =
             Self { reduction, values: vec![0.0; len], others: Vec::new(), counts: Vec::new() };
@@ -216,7 +216,7 @@ impl<R: Real> Pending<R> {
 
     /// Adds the sums to the accumulators, and begins anew.
     #[inline(always)]
-    pub(super) fn flush(&mut self, to: &mut Accumulators) {
+    pub(super) fn flush(&mut self, to: &mut TotalAccumulators) {
         if self.rows > 0 {
             to.add_sums(self.at, &self.sums);
             self.rows = 0;
@@ -231,7 +231,7 @@ impl<R: Real> Pending<R> {
         &mut self,
         (count, len): (usize, usize),
         at: usize,
-        to: &mut Accumulators,
+        to: &mut TotalAccumulators,
         add: impl FnOnce(&mut [R]),
     ) {
         if self.rows + count > MOST_ROWS || self.at != at || self.sums.len() != len {
@@ -250,7 +250,7 @@ impl<R: Real> Pending<R> {
 /// Where the results of a tile go.
 pub(super) enum Total<'a, R> {
     /// They are added to those of other tiles; sums may wait.
-    Accumulators(&'a mut Accumulators, &'a mut Pending<R>),
+    Accumulators(&'a mut TotalAccumulators, &'a mut Pending<R>),
     /// They are the results of the slab: the values, and the squared deviations.
     Results([&'a mut [R]; 2]),
 }

@@ -3,17 +3,17 @@
 
 use smallvec::SmallVec;
 
-use super::plan::Plan;
+use super::plan::TilePlan;
 use super::steps::Pass;
 
 /// A tile: for each axis its first index, and the number of its indices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct TileBounds {
     pub(super) from: SmallVec<[usize; 8]>,
     pub(super) extent: SmallVec<[usize; 8]>,
 }
 
-impl Place {
+impl TileBounds {
     /// The number of elements that a value along the axes `set` has in the tile.
     #[inline(always)]
     pub(super) fn size(&self, set: u64) -> usize {
@@ -48,10 +48,10 @@ impl Place {
 
 /// The strides of a value that is contiguous in a buffer and varies along a set of axes; 0 along
 /// others.
-pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
-    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, place.extent.len());
+pub(super) fn compact(bounds: &TileBounds, set: u64) -> SmallVec<[isize; 8]> {
+    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, bounds.extent.len());
     let mut stride = 1isize;
-    for (axis, &extent) in place.extent.iter().enumerate().rev() {
+    for (axis, &extent) in bounds.extent.iter().enumerate().rev() {
         if set >> axis & 1 == 1 {
             strides[axis] = stride;
             stride = stride.wrapping_mul(extent.cast_signed());
@@ -64,14 +64,14 @@ pub(super) fn compact(place: &Place, set: u64) -> SmallVec<[isize; 8]> {
 #[derive(Debug)]
 pub(super) struct Tiles {
     /// The axes of which a tile does not have all indices, innermost first.
-    cuts: SmallVec<[Cut; 8]>,
+    cuts: SmallVec<[TileCut; 8]>,
     /// The number of tiles of a slab.
     pub(super) count: usize,
 }
 
 /// An axis that is cut into parts.
 #[derive(Clone, Copy, Debug)]
-struct Cut {
+struct TileCut {
     axis: usize,
     /// The number of indices of the axis, and of one part.
     len: usize,
@@ -81,11 +81,11 @@ struct Cut {
 }
 
 impl Tiles {
-    /// Returns the tiles of a pass, and moves `place` to the first one.
-    pub(super) fn of(plan: &Plan, pass: &Pass, place: &mut Place) -> Self {
+    /// Returns the tiles of a pass, and moves `bounds` to the first one.
+    pub(super) fn of(plan: &TilePlan, pass: &Pass, bounds: &mut TileBounds) -> Self {
         let mut tiles = Self { cuts: SmallVec::new(), count: 1 };
-        place.from = SmallVec::from_elem(0, plan.space.axes.len());
-        place.extent = SmallVec::from_elem(1, plan.space.axes.len());
+        bounds.from = SmallVec::from_elem(0, plan.space.axes.len());
+        bounds.extent = SmallVec::from_elem(1, plan.space.axes.len());
         for (axis, along) in plan.space.axes.iter().enumerate().rev() {
             let is_outer = plan.outer >> axis & 1 == 1;
             let is_tile = plan.tile >> axis & 1 == 1;
@@ -95,9 +95,9 @@ impl Tiles {
                 Some((cut, part)) if cut == axis => (along.len, part),
                 _ => (along.len, if is_tile { along.len } else { 1 }),
             };
-            place.extent[axis] = part;
+            bounds.extent[axis] = part;
             if part < len {
-                tiles.cuts.push(Cut { axis, len, part, is_outer });
+                tiles.cuts.push(TileCut { axis, len, part, is_outer });
             }
             if !is_outer {
                 tiles.count *= len.div_ceil(part);
@@ -106,15 +106,15 @@ impl Tiles {
         tiles
     }
 
-    /// Moves `place` to a tile of a slab.
-    pub(super) fn go(&self, mut slab: usize, mut tile: usize, place: &mut Place) {
-        for &Cut { axis, len, part, is_outer } in &self.cuts {
+    /// Moves `bounds` to a tile of a slab.
+    pub(super) fn go(&self, mut slab: usize, mut tile: usize, bounds: &mut TileBounds) {
+        for &TileCut { axis, len, part, is_outer } in &self.cuts {
             let left = if is_outer { &mut slab } else { &mut tile };
             let count = len.div_ceil(part);
             let from = *left % count * part;
             *left /= count;
-            place.from[axis] = from;
-            place.extent[axis] = part.min(len - from);
+            bounds.from[axis] = from;
+            bounds.extent[axis] = part.min(len - from);
         }
     }
 }

@@ -57,21 +57,21 @@ pub(crate) struct Factors<T> {
     pub(crate) operands: [(*const T, usize); FACTORED],
     /// Bits for the operands that there are, and for those that have an element for each of a row; others
     /// have one for all.
-    pub(crate) there: u8,
-    pub(crate) has_rows: u8,
+    pub(crate) present: u8,
+    pub(crate) per_element: u8,
     /// The number of rows, and the elements of each.
     pub(crate) rows: usize,
     pub(crate) len: usize,
-    pub(crate) ahead: [Ahead; 2],
+    pub(crate) prefetch: [Prefetch; 2],
 }
 
 /// A function that adds up products of factors, and the first factors beside.
 ///
 /// # Safety
-/// The CPU must have the instructions of the level. The elements must be readable. `beside` is as long
+/// The CPU must have the instructions of the level. The elements must be readable. `factor_sum` is as long
 /// as `to`.
 pub(crate) type AddProductsFn<T> =
-    unsafe fn(factors: &Factors<T>, to: &mut [T], beside: Option<&mut [T]>);
+    unsafe fn(factors: &Factors<T>, to: &mut [T], factor_sum: Option<&mut [T]>);
 
 /// Functions that add up products of elements.
 #[derive(Clone, Copy, Debug)]
@@ -108,13 +108,13 @@ impl Drop for Fence {
 
 /// Memory that is read later: what a step fetches meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct Prefetch {
     pub(crate) from: *const i8,
     /// The bytes of an element.
     pub(crate) bytes: usize,
 }
 
-impl Ahead {
+impl Prefetch {
     /// No memory.
     pub(crate) const NONE: Self = Self { from: std::ptr::null(), bytes: 0 };
 }
@@ -149,14 +149,14 @@ pub(crate) struct Chain<T> {
     /// The first element of each operand, and how far apart what two rows have is.
     pub(crate) operands: [(*const T, usize); CHAINED],
     /// Bits for the operands that have an element for each of a row; others have one for all.
-    pub(crate) has_rows: u16,
+    pub(crate) per_element: u16,
     pub(crate) out: *mut T,
     /// The number of rows, and the elements of each, which fill a vector at least.
     pub(crate) rows: usize,
     pub(crate) len: usize,
     /// Whether the results go past the caches, with a [`Fence`] behind.
-    pub(crate) past: bool,
-    pub(crate) ahead: [Ahead; 2],
+    pub(crate) non_temporal: bool,
+    pub(crate) prefetch: [Prefetch; 2],
 }
 
 /// A function that computes a chain.

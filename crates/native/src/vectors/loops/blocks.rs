@@ -7,7 +7,7 @@ use super::arch::__m512i;
 use super::first;
 use super::lanes::Lanes;
 use crate::kernel::{BLOCKS_PER_STEP, StridedBlocks};
-use crate::vectors::Ahead;
+use crate::vectors::Prefetch;
 
 /// The bytes of a line of a cache.
 const LINE: isize = 64;
@@ -28,7 +28,7 @@ wide! {
     pub(super) unsafe fn add<L: Lanes>(blocks: StridedBlocks<L::Element>, to: &mut [L::Accumulator]) {
         let mut left = blocks.count;
         let mut start = blocks.start;
-        let block_stride_bytes = blocks.block_stride.wrapping_mul(size_of::<L::Element>().cast_signed());
+        let stride_bytes = blocks.block_stride.wrapping_mul(size_of::<L::Element>().cast_signed());
         while left > 0 {
             // Several blocks are combined before accumulators get them.
             let together = if left < BLOCKS_PER_STEP { 1 } else { BLOCKS_PER_STEP };
@@ -50,7 +50,7 @@ wide! {
             // Loads that cross no line of a cache are faster. Where all blocks lie alike, the elements
             // before the first line are a part of a vector.
             let strip = if arch::REGISTERS >= 32 { 16 } else { 4 } * L::COUNT;
-            if rest.len() > strip && block_stride_bytes % LINE == 0 {
+            if rest.len() > strip && stride_bytes % LINE == 0 {
                 let (head, others) = rest.split_at_mut(block.align_offset(L::BYTES) % L::COUNT);
                 if !head.is_empty() {
                     // SAFETY: as for the last elements.
@@ -136,11 +136,11 @@ wide! {
     }
 
     /// Fetches `count` elements of both, and goes on.
-    pub(super) fn fetch_next(ahead: &mut [Ahead; 2], count: usize) {
-        if ahead[1].bytes == 0 {
+    pub(super) fn fetch_next(prefetch: &mut [Prefetch; 2], count: usize) {
+        if prefetch[1].bytes == 0 {
             return;
         }
-        for next in ahead {
+        for next in prefetch {
             arch::_mm_prefetch::<{ arch::_MM_HINT_T1 }>(next.from);
             next.from = next.from.wrapping_add(next.bytes * count);
         }

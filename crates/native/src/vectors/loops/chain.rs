@@ -110,7 +110,10 @@ fn is_by_columns<T: Chained>(chain: &Chain<T>) -> bool {
         SECOND_PLACE if chain.form == Form::Terms => *apart == chain.len,
         _ => *apart == 0,
     });
-    is_short && are_same && chain.rows > 1 && (!chain.past || chain.out.align_offset(64) == 0)
+    is_short
+        && are_same
+        && chain.rows > 1
+        && (!chain.non_temporal || chain.out.align_offset(64) == 0)
 }
 
 wide! {
@@ -120,7 +123,7 @@ wide! {
             ($($rows:literal)*) => {
                 // SAFETY: the caller promises the level and the elements.
                 unsafe {
-                    match (chain.form, chain.has_rows) {
+                    match (chain.form, chain.per_element) {
                         (Form::Terms, _) if is_by_columns(chain) => columns::<T, TERMS>(chain),
                         (Form::Quotient, _) if is_by_columns(chain) => columns::<T, QUOTIENT>(chain),
                         (Form::Quotient, _) => rows::<T, AS_SAID, QUOTIENT>(chain),
@@ -140,7 +143,7 @@ wide! {
     /// Computes a chain vector by vector of rows, whose operands are the same for all rows, but for the
     /// second value of [`Form::Terms`].
     unsafe fn columns<T: Chained, const FORM: u8>(chain: &Chain<T>) {
-        let (len, mut ahead) = (chain.len, chain.ahead);
+        let (len, mut prefetch) = (chain.len, chain.prefetch);
         // SAFETY: the caller promises the level and the elements.
         unsafe {
             let [first, second, last] = chain.negated;
@@ -149,7 +152,7 @@ wide! {
                 let mut operands = [arch::_mm512_setzero_si512(); CHAINED];
                 for n in 0..CHAINED {
                     let from = chain.operands[n].0;
-                    operands[n] = if chain.has_rows >> n & 1 == 1 {
+                    operands[n] = if chain.per_element >> n & 1 == 1 {
                         arch::_mm512_loadu_si512(from.add(at).cast())
                     } else {
                         T::repeated(*from)
@@ -167,8 +170,8 @@ wide! {
                         let [a, b, c, d, e, ..] = operands;
                         T::quotient(element, [a, b, c, d, e])
                     };
-                    fetch_next(&mut ahead, T::COUNT);
-                    if chain.past {
+                    fetch_next(&mut prefetch, T::COUNT);
+                    if chain.non_temporal {
                         arch::_mm512_stream_si512(out.cast(), computed);
                     } else {
                         arch::_mm512_storeu_si512(out.cast(), computed);
@@ -199,7 +202,7 @@ wide! {
         let len = chain.len;
         // The operands of the form.
         let count = if FORM == TERMS { CHAINED } else { OPS };
-        let mut ahead = chain.ahead;
+        let mut prefetch = chain.prefetch;
         // SAFETY: the caller promises the level and the elements.
         unsafe {
             let [first, second, last] = chain.negated;
@@ -227,7 +230,7 @@ wide! {
                 let (mut from, mut step) = (all, [1; CHAINED]);
                 if ROWS == AS_SAID {
                     for n in 0..count {
-                        if chain.has_rows >> n & 1 == 0 {
+                        if chain.per_element >> n & 1 == 0 {
                             (from[n], step[n]) = ((&raw const ones[n]).cast(), 0);
                         }
                     }
@@ -257,14 +260,14 @@ wide! {
                 };
                 // A line that is written in both ways would leave the caches in between.
                 let mut at = 0;
-                if chain.past {
+                if chain.non_temporal {
                     at = out.align_offset(64).min(len);
                     store_part(vector(0), 0, out, at);
                 }
                 while at + T::COUNT <= len {
                     let computed = vector(at);
-                    fetch_next(&mut ahead, T::COUNT);
-                    if chain.past {
+                    fetch_next(&mut prefetch, T::COUNT);
+                    if chain.non_temporal {
                         arch::_mm512_stream_si512(out.add(at).cast(), computed);
                     } else {
                         arch::_mm512_storeu_si512(out.add(at).cast(), computed);

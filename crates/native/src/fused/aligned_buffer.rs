@@ -1,8 +1,8 @@
 //! The buffers that a task keeps the values of a tile in. Steps read and write them.
 
-use super::plan::Plan;
+use super::plan::TilePlan;
 use super::real::Real;
-use crate::vectors::Ahead;
+use crate::vectors::Prefetch;
 
 /// The number of bytes of a cache line.
 pub(super) const LINE: usize = 64;
@@ -10,12 +10,12 @@ pub(super) const LINE: usize = 64;
 /// A buffer for a value. It begins at a cache line, since a vector that spans two lines takes twice
 /// as long to load. Its memory is allocated at the first write: many values lie elsewhere.
 #[derive(Debug)]
-pub(super) struct Room<R> {
+pub(super) struct AlignedBuffer<R> {
     data: Vec<R>,
     from: usize,
 }
 
-impl<R: Real> Room<R> {
+impl<R: Real> AlignedBuffer<R> {
     pub(super) const EMPTY: Self = Self { data: Vec::new(), from: 0 };
 
     fn new(len: usize) -> Self {
@@ -42,14 +42,14 @@ impl<R: Real> Room<R> {
 /// The values of a tile. A value that is contiguous in an operand or an output, and of the type
 /// that is computed in, is read where it lies.
 pub(super) struct Buffers<R> {
-    pub(super) rooms: Vec<Room<R>>,
+    pub(super) aligned: Vec<AlignedBuffer<R>>,
     /// For each buffer the address of its value, if that lies in an operand or an output.
     pub(super) elsewhere: Vec<Option<*const R>>,
     /// The memory that a later tile probably reads of the two operands that were read last.
-    pub(super) ahead: [Ahead; 2],
+    pub(super) prefetch: [Prefetch; 2],
     /// The distance from a tile's own elements to that memory, in elements; 0 stands for the length
     /// of the tile. `None` if a cache has the elements, so that nothing is fetched.
-    pub(super) ahead_by: Option<usize>,
+    pub(super) prefetch_distance: Option<usize>,
 }
 
 // SAFETY: the addresses are those of operands, which are only read, and of a tile's elements of
@@ -58,13 +58,13 @@ pub(super) struct Buffers<R> {
 unsafe impl<R: Send> Send for Buffers<R> {}
 
 impl<R: Real> Buffers<R> {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let rooms = (0..plan.buffers).map(|_| Room::EMPTY).collect();
+    pub(super) fn new(plan: &TilePlan) -> Self {
+        let aligned = (0..plan.buffers).map(|_| AlignedBuffer::EMPTY).collect();
         Self {
-            rooms,
+            aligned,
             elsewhere: vec![None; plan.buffers],
-            ahead: [Ahead::NONE; 2],
-            ahead_by: Some(0),
+            prefetch: [Prefetch::NONE; 2],
+            prefetch_distance: Some(0),
         }
     }
 
@@ -75,7 +75,7 @@ impl<R: Real> Buffers<R> {
             // contiguous here and of the type `R`. No other task writes them, and this one writes
             // an output's before it reads them.
             Some(at) => unsafe { std::slice::from_raw_parts(at, len) },
-            None => self.rooms[buffer].first(len),
+            None => self.aligned[buffer].first(len),
         }
     }
 }
