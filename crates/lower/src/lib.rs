@@ -13,12 +13,12 @@ mod module;
 mod plan;
 mod strategy;
 
-pub use codegen::reduce::{Elements, Neutral, Reduction, Selection, Source};
+pub use codegen::reduce::{Elements, Neutral, ReductionSpec, Selection, Source};
 pub use error::{ErrorKind, LowerError};
 pub use module::{
     Group, HostCall, HostReason, Lowered, Planned, executed, fused, lower, lower_with_cancel,
     lowerable, lowered, outlined, plans, plans_with_cancel, reduction, selection,
 };
-pub use plan::axis::{Axis, Kind};
+pub use plan::axis::{Axis, AxisKind};
 pub use plan::{Order, PlanError, ReductionPlan, Step};
 pub use strategy::{Input, NoSuchStrategy, Sequence, Stage, Strategy};

@@ -5,7 +5,7 @@ use tilewright_ir::element::ElementType;
 use tilewright_ir::index::{AddressMap, PositionIterator};
 use tilewright_ir::layout::{Layout, Padding, PaddingValue, Tile};
 use tilewright_ir::shape::ArrayShape;
-use tilewright_lower::{Kind, Order, PlanError, ReductionPlan, Step};
+use tilewright_lower::{AxisKind, Order, PlanError, ReductionPlan, Step};
 
 use proptest::prelude::*;
 
@@ -202,12 +202,12 @@ fn fused_on_the_way(dims: &[u64], reduced: &[usize]) -> Vec<(bool, u64)> {
 fn addresses(plan: &ReductionPlan) -> Vec<Vec<u64>> {
     let mut results = vec![vec![0]];
     let major_first = |kind| plan.axes.iter().filter(move |axis| axis.kind == kind);
-    for axis in major_first(Kind::Kept) {
+    for axis in major_first(AxisKind::Kept) {
         let starts = results.iter().flatten().copied().collect::<Vec<u64>>();
         let along = |start| (0..axis.extent).map(move |i| vec![start + i * axis.stride]);
         results = starts.into_iter().flat_map(along).collect();
     }
-    for axis in major_first(Kind::Reduced) {
+    for axis in major_first(AxisKind::Reduced) {
         for result in &mut results {
             let along = |&start: &u64| (0..axis.extent).map(move |i| start + i * axis.stride);
             *result = result.iter().flat_map(along).collect();
@@ -254,7 +254,7 @@ proptest! {
         for order in [Order::Forward, Order::Reverse] {
             let plan = ReductionPlan::of_dims(&dims, &axes, order).expect("a plan");
             let planned: Vec<(bool, u64)> =
-                plan.axes.iter().map(|a| (a.kind == Kind::Reduced, a.extent)).collect();
+                plan.axes.iter().map(|a| (a.kind == AxisKind::Reduced, a.extent)).collect();
             prop_assert_eq!(planned, fused_on_the_way(&dims, &axes));
         }
     }

@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 use smol_str::SmolStr;
 use tilewright_ir::{Data, ElementType, Op};
 use tilewright_lower::kernel::{
-    Bound, Buffer, BufferId, Expr, IndexId, Kernel, Place, RegisterId, Space, Statement, lines,
+    Bound, Buffer, BufferAddress, BufferId, Expr, IndexId, Kernel, RegisterId, Space, Statement,
+    lines,
 };
 use tilewright_target::{Alignment, Target};
 
@@ -78,7 +79,7 @@ impl<'a> Machine<'a> {
         let buffers = self.buffers(kernel, inputs).map_err(whole)?;
         let mut sizes = Vec::new();
         count(&kernel.body, &mut sizes);
-        let mut run = Run {
+        let mut run = KernelRun {
             machine: self,
             kernel,
             lines: lines(kernel),
@@ -157,7 +158,7 @@ fn vectors_of(target: &Target, element_type: ElementType, len: usize) -> u64 {
 type Typed = (Op, SmallVec<[ElementType; 3]>, ElementType);
 
 /// A kernel being run.
-struct Run<'m> {
+struct KernelRun<'m> {
     machine: &'m Machine<'m>,
     kernel: &'m Kernel,
     /// The line of each statement, in the order of the text.
@@ -177,7 +178,7 @@ struct Run<'m> {
     steps: u64,
 }
 
-impl<'m> Run<'m> {
+impl<'m> KernelRun<'m> {
     fn finish(mut self) -> Ran {
         self.wait_for_all();
         let workspaces = self.kernel.buffers.iter().filter(|b| b.space == Space::Workspace);
@@ -264,7 +265,7 @@ impl<'m> Run<'m> {
     }
 
     /// Checks a range of a buffer and returns it.
-    fn range(&self, place: &Place, len: i64) -> Result<Range<usize>, Fault> {
+    fn range(&self, place: &BufferAddress, len: i64) -> Result<Range<usize>, Fault> {
         let address = self.value_of(&place.at)?;
         let end = address.checked_add(len.max(0)).ok_or(Fault::Overflow)?;
         let buffer = self.buffer(place.buffer)?;
@@ -282,7 +283,7 @@ impl<'m> Run<'m> {
 
     /// Returns the address of a vector of this many elements. On a machine that aligns it must
     /// be a vector boundary.
-    fn vector_at(&self, place: &Place, len: usize) -> Result<i64, Fault> {
+    fn vector_at(&self, place: &BufferAddress, len: usize) -> Result<i64, Fault> {
         let address = self.value_of(&place.at)?;
         let buffer = self.buffer(place.buffer)?;
         let unit = self.machine.target.vector_elements(buffer.element_type);
@@ -304,7 +305,7 @@ impl<'m> Run<'m> {
         self.kernel.buffer(id).map_or_else(SmolStr::default, |buffer| buffer.name.clone())
     }
 
-    fn store(&mut self, to: &Place, from: RegisterId, mask: &[Bound]) -> Result<(), Fault> {
+    fn store(&mut self, to: &BufferAddress, from: RegisterId, mask: &[Bound]) -> Result<(), Fault> {
         let bounds = self.bounds(mask)?;
         let data = self.registers.get_mut(from.0).and_then(Option::take);
         let data = data.ok_or(Fault::Unsound("a register is stored before it is set"))?;
@@ -317,7 +318,12 @@ impl<'m> Run<'m> {
         stored
     }
 
-    fn store_data(&mut self, to: &Place, data: &Data, bounds: &Bounds) -> Result<(), Fault> {
+    fn store_data(
+        &mut self,
+        to: &BufferAddress,
+        data: &Data,
+        bounds: &Bounds,
+    ) -> Result<(), Fault> {
         let at = self.vector_at(to, data.len())?;
         let types = Fault::Unsound("a register is stored to a buffer of another type");
         if bounds.is_empty() {

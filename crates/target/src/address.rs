@@ -7,7 +7,7 @@ use crate::physical::{Digit, Physical};
 
 /// A digit and how far apart in memory its values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Step {
+pub(crate) struct DigitStride {
     low: u64,
     count: u64,
     stride: u64,
@@ -28,7 +28,7 @@ impl Physical {
     /// exceed `u64`.
     pub(crate) fn address(&self) -> Option<Address> {
         let mut merged: Vec<(u64, u64)> = Vec::with_capacity(self.axes.len());
-        for Step { low, stride, .. } in self.steps()? {
+        for DigitStride { low, stride, .. } in self.steps()? {
             let continues = merged.last().is_some_and(|&(below, distance)| {
                 // An array without elements may have zeros here.
                 let times = low.checked_div(below).filter(|times| times * below == low);
@@ -63,14 +63,14 @@ impl Physical {
     }
 
     /// Returns the minor-most digit.
-    pub(crate) fn minor(&self) -> Option<Step> {
+    pub(crate) fn minor(&self) -> Option<DigitStride> {
         self.steps()?.into_iter().min_by_key(|step| step.stride)
     }
 
     /// Returns the digits inside of a tile. Arrays cut by the same tiles in which these are
     /// equal have the same elements in every tile, in the same places; only whole tiles lie
     /// elsewhere. `None` where tiles combine dims or cut more dims than the first one.
-    pub(crate) fn inside(&self) -> Option<Vec<Step>> {
+    pub(crate) fn inside(&self) -> Option<Vec<DigitStride>> {
         let rank = self.tiles.first()?.dims.len();
         let plain = |tile: &Tile| tile.dims.len() == rank && !tile.dims.contains(&Tile::COMBINE);
         if !self.tiles.iter().all(plain) {
@@ -81,18 +81,18 @@ impl Physical {
         steps(&self.axes[outside..])
     }
 
-    fn steps(&self) -> Option<Vec<Step>> {
+    fn steps(&self) -> Option<Vec<DigitStride>> {
         if self.opaque { None } else { steps(&self.axes) }
     }
 }
 
 /// Returns the digits that vary, with their strides, in the order of the index.
-fn steps(axes: &[Digit]) -> Option<Vec<Step>> {
+fn steps(axes: &[Digit]) -> Option<Vec<DigitStride>> {
     let mut steps = Vec::with_capacity(axes.len());
     let mut stride = 1u64;
     for &Digit { low, count, extent, .. } in axes.iter().rev() {
         if count > 1 {
-            steps.push(Step { low, count, stride });
+            steps.push(DigitStride { low, count, stride });
         }
         stride = stride.checked_mul(extent)?;
     }

@@ -3,8 +3,9 @@
 //! A compiler takes very different times for one reduction, depending on the form in which it is
 //! written: the place of a maximum along a long dim takes XLA:CPU 30 times as long as the same place
 //! found eight slices at a time. Which form is fast follows from no model that is simpler than the
-//! compiler, so an engine's file has what was measured: for each kind of reduction ([`Reduction`]), the
-//! nanoseconds per element of each form ([`Form`]). `benches/calibrate.py` writes it.
+//! compiler, so an engine's file has what was measured: for each kind of reduction
+//! ([`ReductionFeatures`]), the nanoseconds per element of each form ([`Form`]).
+//! `benches/calibrate.py` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,7 +136,7 @@ named! {
 
 /// The properties of a reduction that its time depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reduction {
+pub struct ReductionFeatures {
     /// Its operation.
     pub folding: Folding,
     /// The type of the (first) array.
@@ -175,7 +176,7 @@ impl Time {
 
 /// A kind of reduction: all whose times one cell has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct CellKey {
     folding: Folding,
     element_type: ElementType,
     source: Source,
@@ -233,7 +234,7 @@ pub struct Reductions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cells {
-    cells: BTreeMap<Kind, Cell>,
+    cells: BTreeMap<CellKey, Cell>,
     /// The nanoseconds per element of the fastest kind of each type and source.
     fastest: BTreeMap<(ElementType, Source), f64>,
 }
@@ -270,14 +271,14 @@ impl Reductions {
     }
 
     /// Returns the cell of a reduction; `None` if nobody measured one like it.
-    fn cell(&self, of: &Reduction) -> Option<&Cell> {
+    fn cell(&self, of: &ReductionFeatures) -> Option<&Cell> {
         if of.elements < self.least_elements {
             return None;
         }
         let innermost = beginning(&self.innermost, of.innermost)?;
         let longest = beginning(&self.longest, of.longest)?;
-        let Reduction { folding, element_type, source, walk, nested, several, .. } = *of;
-        let own = Kind {
+        let ReductionFeatures { folding, element_type, source, walk, nested, several, .. } = *of;
+        let own = CellKey {
             folding,
             element_type,
             source,
@@ -291,7 +292,7 @@ impl Reductions {
         let kind = if source.is_shared() {
             let walk = if walk.has_rows() { Walk::Rows } else { Walk::Columns };
             let large = of.elements >= self.large_elements;
-            Kind { walk, nested: false, large, several, longest: *self.longest.first()?, ..own }
+            CellKey { walk, nested: false, large, several, longest: *self.longest.first()?, ..own }
         } else {
             own
         };
@@ -300,7 +301,7 @@ impl Reductions {
 
     /// Returns the nanoseconds per element of a reduction as it is, beyond those of the fastest
     /// measured reduction of the same elements: 0 if nobody measured it.
-    pub fn excess(&self, of: &Reduction) -> f64 {
+    pub fn excess(&self, of: &ReductionFeatures) -> f64 {
         let fastest = self.cells.fastest.get(&(of.element_type, of.source));
         let cell = self.cell(of).zip(fastest);
         cell.map_or(0.0, |(cell, fastest)| cell.as_is - fastest)
@@ -309,7 +310,11 @@ impl Reductions {
     /// Returns the fastest form of a reduction among those that `can` be written, with its
     /// nanoseconds per element and those of the reduction as it is. `None` unless even the worst
     /// program of that form was faster than the reduction as it is.
-    pub fn best(&self, of: &Reduction, can: impl Fn(Form) -> bool) -> Option<(Form, [f64; 2])> {
+    pub fn best(
+        &self,
+        of: &ReductionFeatures,
+        can: impl Fn(Form) -> bool,
+    ) -> Option<(Form, [f64; 2])> {
         let cell = self.cell(of)?;
         let faster = cell.others.iter().filter(|time| time.worst() < cell.as_is);
         let written = faster.filter(|time| can(time.form));
@@ -319,7 +324,7 @@ impl Reductions {
 
     /// Returns the nanoseconds per element of the worst measured call of a kernel, and of the fastest of the
     /// other forms. `None` if nobody measured a kernel that was faster.
-    pub fn kernel(&self, of: &Reduction) -> Option<[f64; 2]> {
+    pub fn kernel(&self, of: &ReductionFeatures) -> Option<[f64; 2]> {
         let cell = self.cell(of)?;
         let kernel = cell.others.iter().find(|time| time.form == Form::Kernel)?.worst();
         let others = cell.others.iter().filter(|time| time.form != Form::Kernel);
@@ -347,7 +352,7 @@ impl Reductions {
                 return Some(format!("has `{name}` that are not increasing from 1 or more"));
             }
         }
-        let is_between = |kind: &&Kind| {
+        let is_between = |kind: &&CellKey| {
             !self.innermost.contains(&kind.innermost) || !self.longest.contains(&kind.longest)
         };
         let between = self.cells.cells.keys().find(is_between)?;
@@ -373,9 +378,9 @@ impl Source {
 
 impl Cell {
     /// Reads a line of [`Cells`].
-    fn parse(line: &str) -> Result<(Kind, Self), String> {
+    fn parse(line: &str) -> Result<(CellKey, Self), String> {
         let mut parts = line.split('|');
-        let kind = Kind::parse(parts.next().unwrap_or_default())?;
+        let kind = CellKey::parse(parts.next().unwrap_or_default())?;
         let (mut as_is, mut others) = (None, Vec::new());
         for part in parts {
             let time = Time::parse(part)?;
@@ -393,7 +398,7 @@ impl Cell {
     }
 }
 
-impl Kind {
+impl CellKey {
     /// Reads the part of a line before the first `|`.
     fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -452,7 +457,7 @@ impl Time {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (folding, element_type) = (self.folding.name(), self.element_type.name());
         let (source, walk) = (self.source.name(), self.walk.name());

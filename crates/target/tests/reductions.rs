@@ -2,7 +2,7 @@
 
 use tilewright_ir::ElementType;
 use tilewright_target::Target;
-use tilewright_target::reductions::{Folding, Form, Reduction, Reductions, Source, Walk};
+use tilewright_target::reductions::{Folding, Form, ReductionFeatures, Reductions, Source, Walk};
 
 /// A table with these cells.
 fn file(cells: &str) -> String {
@@ -21,8 +21,8 @@ fn error(text: &str) -> String {
 }
 
 /// A sum of f32 along columns.
-fn columns(innermost: i64, longest: i64) -> Reduction {
-    Reduction {
+fn columns(innermost: i64, longest: i64) -> ReductionFeatures {
+    ReductionFeatures {
         folding: Folding::Sum,
         element_type: ElementType::F32,
         source: Source::Stored,
@@ -59,11 +59,11 @@ fn what_nobody_measured_has_no_form_and_no_excess() {
         columns(1, 1000),
         columns(4, 32),
         columns(4, 200),
-        Reduction { nested: true, ..columns(4, 1000) },
-        Reduction { walk: Walk::Rows, ..columns(4, 1000) },
-        Reduction { source: Source::Computed, ..columns(4, 1000) },
-        Reduction { folding: Folding::Product, ..columns(4, 1000) },
-        Reduction { element_type: ElementType::F64, ..columns(4, 1000) },
+        ReductionFeatures { nested: true, ..columns(4, 1000) },
+        ReductionFeatures { walk: Walk::Rows, ..columns(4, 1000) },
+        ReductionFeatures { source: Source::Computed, ..columns(4, 1000) },
+        ReductionFeatures { folding: Folding::Product, ..columns(4, 1000) },
+        ReductionFeatures { element_type: ElementType::F64, ..columns(4, 1000) },
     ];
     for other in others {
         assert_eq!(table.best(&other, |_| true), None, "{other:?}");
@@ -86,18 +86,19 @@ sum f32 shared columns large 2 2 | as-is 1 | copied 0.7";
     let text = file(cells).replace("least_elements", "large_elements = 4000\nleast_elements");
     let table = Target::from_toml(&text).expect("a target").reductions;
     let copied = |longest: i64, source: Source| {
-        let of = Reduction { source, ..columns(4, longest) };
+        let of = ReductionFeatures { source, ..columns(4, longest) };
         table.best(&of, |form| form == Form::Copied).map(|(_, times)| times)
     };
     assert_eq!(copied(999, Source::Shared), Some([0.5, 1.0]));
     assert_eq!(copied(1000, Source::Shared), Some([0.7, 1.0]));
     // All that counts is whether the innermost dim is reduced.
-    let mixed = Reduction { source: Source::Shared, walk: Walk::MixedColumns, ..columns(4, 999) };
-    let mixed = Reduction { nested: true, ..mixed };
+    let mixed =
+        ReductionFeatures { source: Source::Shared, walk: Walk::MixedColumns, ..columns(4, 999) };
+    let mixed = ReductionFeatures { nested: true, ..mixed };
     assert_eq!(table.best(&mixed, |_| true), Some((Form::Copied, [0.5, 1.0])));
-    let several = Reduction { several: true, ..mixed };
+    let several = ReductionFeatures { several: true, ..mixed };
     assert_eq!(table.best(&several, |_| true), Some((Form::Copied, [0.6, 1.0])));
-    let rows = Reduction { walk: Walk::Whole, ..mixed };
+    let rows = ReductionFeatures { walk: Walk::Whole, ..mixed };
     assert_eq!(table.best(&rows, |_| true), None);
     assert_eq!(copied(1000, Source::SharedRow), None);
     assert_eq!(copied(1000, Source::Computed), None);

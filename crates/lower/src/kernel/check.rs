@@ -15,8 +15,8 @@ use std::ops::RangeInclusive;
 use tilewright_target::{Alignment, Target};
 
 use super::{
-    Block, Bound, BufferId, Digit, Expr, IndexId, Kernel, Place, Register, RegisterId, Space,
-    Statement, Value, print::lines,
+    Block, Bound, BufferAddress, BufferId, Digit, Expr, IndexId, Kernel, Register, RegisterId,
+    Space, Statement, Value, print::lines,
 };
 
 /// Why a kernel is not valid.
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn copy(&mut self, to: &Place, from: &Place, len: &Expr) {
+    fn copy(&mut self, to: &BufferAddress, from: &BufferAddress, len: &Expr) {
         let is_vmem = |id| self.kernel.buffer(id).is_some_and(|b| VMEM.contains(&b.space));
         match (is_vmem(to.buffer), is_vmem(from.buffer)) {
             (true, false) => {
@@ -344,7 +344,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a vector that is loaded or stored.
-    fn vector_at(&mut self, place: &Place, register: RegisterId, mask: &[Bound]) {
+    fn vector_at(&mut self, place: &BufferAddress, register: RegisterId, mask: &[Bound]) {
         self.mask(mask, self.kernel.register(register).map_or(0, |register| register.len));
         let (Some(register), Some(buffer)) =
             (self.kernel.register(register), self.kernel.buffer(place.buffer))
@@ -375,7 +375,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the type of gathered elements, and that not all of them are out of bounds.
-    fn gathered(&mut self, from: &Place, register: &Register) {
+    fn gathered(&mut self, from: &BufferAddress, register: &Register) {
         self.loops(&from.at);
         let Some(buffer) = self.kernel.buffer(from.buffer) else { return };
         if register.element_type != buffer.element_type {
@@ -400,7 +400,7 @@ impl<'a> Checker<'a> {
 
     /// Checks that a range is within a buffer. If only some values of the indices exceed it, the
     /// machine reports that at run time.
-    fn within_buffer(&mut self, place: &Place, len: &Expr, masked: bool) {
+    fn within_buffer(&mut self, place: &BufferAddress, len: &Expr, masked: bool) {
         self.indices(&place.at);
         self.indices(len);
         let Some(buffer) = self.kernel.buffer(place.buffer) else { return };

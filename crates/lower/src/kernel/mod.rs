@@ -156,7 +156,7 @@ pub enum FunctionStep {
 
 /// An address in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct BufferAddress {
     /// The buffer.
     pub buffer: BufferId,
     /// The address, in elements.
@@ -219,9 +219,9 @@ pub enum Statement {
     /// nothing, so the last blocks of an array may be padding only.
     Copy {
         /// The destination.
-        to: Place,
+        to: BufferAddress,
         /// The source.
-        from: Place,
+        from: BufferAddress,
         /// Number of elements.
         len: Expr,
     },
@@ -237,7 +237,7 @@ pub enum Statement {
     /// Stores the elements of a register that are under the mask, at consecutive addresses.
     Store {
         /// The address of the first element.
-        to: Place,
+        to: BufferAddress,
         /// The register.
         from: RegisterId,
         /// The elements to store.
@@ -249,9 +249,9 @@ pub enum Statement {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
     /// The address of a run in vector memory.
-    pub to: Place,
+    pub to: BufferAddress,
     /// The address of a run in main memory.
-    pub from: Place,
+    pub from: BufferAddress,
     /// Number of elements of a run.
     pub len: Expr,
     /// Indices with their numbers of values. One run is copied for each; only the two addresses
@@ -266,21 +266,21 @@ pub enum Value {
     /// not read and equal the literal.
     Load {
         /// The address of the first element.
-        from: Place,
+        from: BufferAddress,
         /// The elements to read.
         mask: Mask,
         /// The value of the other elements.
         otherwise: Option<Literal>,
     },
     /// One element of vector memory, at every position.
-    Scalar(Place),
+    Scalar(BufferAddress),
     /// A constant, at every position.
     Splat(Literal),
     /// Elements from any addresses of vector memory: the address depends on the position.
     /// Elements outside the mask are not read and equal the literal.
     Gather {
         /// The address at each position.
-        from: Place,
+        from: BufferAddress,
         /// The elements to read.
         mask: Mask,
         /// The value of the other elements.

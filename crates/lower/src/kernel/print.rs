@@ -6,7 +6,7 @@ use tilewright_ir::ops::attr::AttrValue;
 use tilewright_ir::{Literal, Op};
 
 use super::{
-    Block, Bound, BufferId, Digit, Expr, Function, FunctionStep, IndexId, Kernel, Place,
+    Block, Bound, BufferAddress, BufferId, Digit, Expr, Function, FunctionStep, IndexId, Kernel,
     RegisterId, Space, Statement, Value, scalar,
 };
 
@@ -165,7 +165,7 @@ impl<'a> Printer<'a> {
         ShownExpr { kernel: self.kernel, expr, nested: false }
     }
 
-    fn place(&self, place: &'a Place) -> String {
+    fn place(&self, place: &'a BufferAddress) -> String {
         format!("{}[{}]", self.buffer(place.buffer), self.expr(&place.at))
     }
 

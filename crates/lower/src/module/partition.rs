@@ -102,7 +102,7 @@ struct Partition<'a> {
 
 /// The distance that a group extends from a stored value to its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum GroupReach {
     /// Includes reductions of large arrays with other dims than the stored value, if their
     /// results are small and have no other users.
     Passes,
@@ -157,8 +157,8 @@ impl Partition<'_> {
     /// question, once for each value: this answer depends on the kernel, and a value that one
     /// kernel computes may be stored for another.
     /// `docs/decisions/0018-residency-and-inlining.md` compares the two.
-    fn is_inlined(&self, id: InstId, dims: &[i64], reach: Reach) -> bool {
-        if reach == Reach::Alone || !self.is_computed(id) {
+    fn is_inlined(&self, id: InstId, dims: &[i64], reach: GroupReach) -> bool {
+        if reach == GroupReach::Alone || !self.is_computed(id) {
             return false;
         }
         let module = self.module;
@@ -169,8 +169,8 @@ impl Partition<'_> {
                 let Some(source) = source else { return false };
                 let Some(reduction) = self.reductions.get(&id) else { return false };
                 let known = reduction.neutral.is_some() && reduction.arrays.len() == 1;
-                let rows = matches!(reach, Reach::Rows | Reach::Passes);
-                let pass = reach == Reach::Passes && stays(self.target, shape);
+                let rows = matches!(reach, GroupReach::Rows | GroupReach::Passes);
+                let pass = reach == GroupReach::Passes && stays(self.target, shape);
                 let small = stays(self.target, source);
                 known && (small || pass || (rows && source.dims() == dims))
             }
@@ -193,7 +193,7 @@ impl Partition<'_> {
 
     /// Returns a stored value with the operands that are computed for it, and how many
     /// instructions these are.
-    fn group(&self, id: InstId, reach: Reach, limits: GroupLimits) -> Option<(Group, usize)> {
+    fn group(&self, id: InstId, reach: GroupReach, limits: GroupLimits) -> Option<(Group, usize)> {
         let module = self.module;
         let dims = module.array_shape(id)?.dims();
         let mut candidates = FxHashSet::default();
@@ -215,7 +215,7 @@ impl Partition<'_> {
             let pass = matches!(module.op(member), Op::Reduce(_)) && large && member != id;
             !pass || module.users(member).iter().all(|user| computed.contains(user))
         };
-        if reach == Reach::Passes && !computed.iter().all(alone) {
+        if reach == GroupReach::Passes && !computed.iter().all(alone) {
             return None;
         }
         inputs.sort_by_key(|input| self.places.get(input));
@@ -228,7 +228,7 @@ impl Partition<'_> {
     /// of them. If none works, the error of the instruction alone.
     fn kernel_of(&self, id: InstId) -> Result<Made, LowerError> {
         let mut why = internal("a stored value that is no array").at(self.module.name_of(id));
-        for reach in [Reach::Passes, Reach::Rows, Reach::Stored, Reach::Alone] {
+        for reach in [GroupReach::Passes, GroupReach::Rows, GroupReach::Stored, GroupReach::Alone] {
             let mut limits = GroupLimits { instructions: MOST_FUSED / 2, indices: None };
             while let Some((group, count)) = self.group(id, reach, limits) {
                 match fused(self.module, &group, self.reductions, self.target) {

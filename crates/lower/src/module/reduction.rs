@@ -2,7 +2,7 @@
 
 use super::function::function;
 use super::indices::indices;
-use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
+use crate::codegen::reduce::{Elements, Neutral, ReductionSpec, Source};
 use crate::kernel::{Function, FunctionStep, FunctionValue};
 use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::ops::elementwise::{CompareAttrs, Direction};
@@ -13,7 +13,7 @@ use tilewright_ir::{
 
 /// Returns the reduction of a reduce. `None` if its computation is not elementwise, or its
 /// types differ from those of the reduced arrays.
-pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
+pub fn reduction(module: &Verified, id: InstId) -> Option<ReductionSpec> {
     let Op::Reduce(attrs) = module.op(id) else { return None };
     let operands = module.operands(id);
     let (arrays, inits) = operands.split_at(operands.len() / 2);
@@ -23,7 +23,7 @@ pub fn reduction(module: &Verified, id: InstId) -> Option<Reduction> {
     let Computation { by, neutral, rounds } = Computation::of(module, attrs.to_apply, arrays)?;
     let axes = attrs.dimensions.iter().map(|&d| usize::try_from(d).ok());
     let inits = inits.iter().map(|&init| Some(module.array_shape(init)?.element_type));
-    Some(Reduction {
+    Some(ReductionSpec {
         name: module.name_of(id).to_owned(),
         arrays: sources(module, arrays)?,
         axes: axes.collect::<Option<_>>()?,

@@ -7,14 +7,14 @@ use super::PlanError;
 
 /// Whether an axis is kept or reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum AxisKind {
     /// It is an axis of the result (`d`).
     Kept,
     /// It is accumulated (`a`).
     Reduced,
 }
 
-impl Kind {
+impl AxisKind {
     /// `Reduced` if the argument is true, `Kept` otherwise.
     pub fn of(reduced: bool) -> Self {
         if reduced { Self::Reduced } else { Self::Kept }
@@ -34,7 +34,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Axis {
     /// Whether it is kept or reduced.
-    pub kind: Kind,
+    pub kind: AxisKind,
     /// Number of elements along it, without padding.
     pub extent: u64,
     /// Distance in memory between two neighbours along it, in elements, padding included.
@@ -98,11 +98,11 @@ pub(crate) fn of_memory(
     Ok(axes)
 }
 
-fn kinds(rank: usize, reduced: &[usize]) -> Result<Vec<Kind>, PlanError> {
-    let mut kinds = vec![Kind::Kept; rank];
+fn kinds(rank: usize, reduced: &[usize]) -> Result<Vec<AxisKind>, PlanError> {
+    let mut kinds = vec![AxisKind::Kept; rank];
     for &axis in reduced {
         let kind = kinds.get_mut(axis).ok_or(PlanError::NoSuchAxis)?;
-        if std::mem::replace(kind, Kind::Reduced) == Kind::Reduced {
+        if std::mem::replace(kind, AxisKind::Reduced) == AxisKind::Reduced {
             return Err(PlanError::Twice);
         }
     }

@@ -15,7 +15,7 @@ use thiserror::Error;
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::Physical;
 
-use axis::{Axis, Kind};
+use axis::{Axis, AxisKind};
 
 /// The end from which the axes are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,14 +158,14 @@ fn walk(axes: impl Iterator<Item = (usize, Axis)>) -> Result<Vec<Step>, PlanErro
     for (place, axis) in axes {
         let Axis { kind, extent, stride } = axis;
         match kind {
-            Kind::Kept => {
+            AxisKind::Kept => {
                 let longer = |n: u64| n.checked_mul(extent).ok_or(PlanError::TooLarge);
                 kept = longer(kept)?;
                 if let Some(step) = steps.last_mut() {
                     step.parallel = longer(step.parallel)?;
                 }
             }
-            Kind::Reduced => {
+            AxisKind::Reduced => {
                 steps.push(Step { axis: place, extent, base: kept, offset: stride, parallel: 1 });
             }
         }

@@ -13,11 +13,11 @@ use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Target};
 
 use super::{Input, Sequence, Stage};
-use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
+use crate::codegen::reduce::{Elements, Neutral, ReductionSpec, Source};
 use crate::error::{LowerError, Unsupported, internal};
 
 /// Returns the kernels of a reduction, one for each axis.
-pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
+pub(super) fn lowered(reduction: &ReductionSpec, target: &Target) -> Result<Sequence, LowerError> {
     let array =
         reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
     let axes = axes(array, &reduction.axes);
@@ -28,7 +28,7 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
     let between = Between::of(reduction, array, target);
     let mut gone = BTreeSet::new();
     let mut stages = Vec::with_capacity(axes.len());
-    let mut present = Reduction { neutral: Some(neutral.clone()), ..reduction.clone() };
+    let mut present = ReductionSpec { neutral: Some(neutral.clone()), ..reduction.clone() };
     for axis in others {
         let kept = between.kept(&gone);
         present.axes = places(&kept, axis)?;
@@ -50,7 +50,7 @@ pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence
 
 /// Returns the kernel of the axis with the given number.
 fn stage(
-    reduction: &Reduction,
+    reduction: &ReductionSpec,
     target: &Target,
     number: usize,
     is_last: bool,
@@ -76,10 +76,10 @@ fn stage(
 }
 
 /// Returns the reduction of the results of another one.
-fn next(before: Reduction, neutral: &Neutral) -> Reduction {
+fn next(before: ReductionSpec, neutral: &Neutral) -> ReductionSpec {
     let memory = |shape: &ArrayShape| Source { shape: shape.clone(), elements: Elements::Memory };
     let accumulated = neutral.accumulated.clone();
-    Reduction {
+    ReductionSpec {
         arrays: before.results.iter().map(memory).collect(),
         neutral: Some(Neutral { elements: accumulated.clone(), accumulated }),
         ..before
@@ -135,7 +135,7 @@ struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
-    fn of(reduction: &'a Reduction, array: &'a ArrayShape, target: &Target) -> Self {
+    fn of(reduction: &'a ReductionSpec, array: &'a ArrayShape, target: &Target) -> Self {
         let results = reduction.results.iter();
         let types = reduction.walked().chain(results).map(|shape| shape.element_type);
         let types = types.chain(reduction.by.result_types());

@@ -16,7 +16,7 @@ use tilewright_ir::shape::ArrayShape;
 use tilewright_ir::{InstId, Literal, Verified};
 use tilewright_target::Target;
 
-use crate::codegen::reduce::Reduction;
+use crate::codegen::reduce::ReductionSpec;
 use crate::error::LowerError;
 use crate::kernel::{Kernel, Space};
 
@@ -138,7 +138,7 @@ fn bytes_written(kernel: &Kernel) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-impl Reduction {
+impl ReductionSpec {
     /// Returns the kernels of the reduction on a target with a strategy.
     ///
     /// # Errors

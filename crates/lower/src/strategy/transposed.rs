@@ -11,19 +11,19 @@ use tilewright_target::Target;
 
 use super::{Input, Sequence, Stage};
 use crate::codegen::fuse::{self, Group};
-use crate::codegen::reduce::{Elements, Reduction};
+use crate::codegen::reduce::{Elements, ReductionSpec};
 use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::Kernel;
 
 /// One kernel per array that writes it as rows, then one that reduces.
-pub(super) fn lowered(reduction: &Reduction, target: &Target) -> Result<Sequence, LowerError> {
+pub(super) fn lowered(reduction: &ReductionSpec, target: &Target) -> Result<Sequence, LowerError> {
     let array =
         reduction.walked().next().ok_or_else(|| internal("a reduction of no array in memory"))?;
     if !array.is_static() || reduction.walked().all(|array| lies_in_rows(array, &reduction.axes)) {
         return reduction.in_one_stage(target);
     }
     let rows = Rows::of(array, &reduction.axes)?;
-    let mut last = Reduction { axes: vec![rows.kept.len()], ..reduction.clone() };
+    let mut last = ReductionSpec { axes: vec![rows.kept.len()], ..reduction.clone() };
     let mut inputs: Vec<Input> = reduction.inputs().into_iter().map(Input::Operand).collect();
     let mut stages = Vec::new();
     for (place, source) in last.arrays.iter_mut().enumerate() {

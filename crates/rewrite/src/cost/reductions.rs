@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use tilewright_ir::reducer::{Monoid, Reducer};
 use tilewright_ir::{ArrayShape, ElementType, Module, Op, Opcode};
-use tilewright_target::reductions::{Folding, Reduction, Source, Walk};
+use tilewright_target::reductions::{Folding, ReductionFeatures, Source, Walk};
 
 use super::{CostModel, Operand, as_f64};
 use crate::analysis::axes::{axes_of, elements};
@@ -20,7 +20,7 @@ pub fn reduction(
     array: &ArrayShape,
     dims: &[i64],
     source: Source,
-) -> Option<Reduction> {
+) -> Option<ReductionFeatures> {
     let axes = axes_of(array, dims)?;
     let innermost = *axes.last()?;
     let reduced = || axes.iter().filter(|axis| axis.reduced);
@@ -32,7 +32,7 @@ pub fn reduction(
         (_, true) => Walk::MixedRows,
         (_, false) => Walk::MixedColumns,
     };
-    Some(Reduction {
+    Some(ReductionFeatures {
         folding: folding(reducer),
         // The table has one entry for both: the sign makes no difference to the time.
         element_type: match array.element_type {

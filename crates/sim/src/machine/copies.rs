@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use tilewright_ir::ElementType;
-use tilewright_lower::kernel::{Block, BufferId, Expr, IndexId, Place, Space, Statement};
+use tilewright_lower::kernel::{Block, BufferAddress, BufferId, Expr, IndexId, Space, Statement};
 
-use super::Run;
+use super::KernelRun;
 use crate::violation::Fault;
 
 /// A copy under way.
@@ -18,8 +18,13 @@ pub(super) struct Flight {
     done: f64,
 }
 
-impl<'m> Run<'m> {
-    pub(super) fn copy(&mut self, to: &Place, from: &Place, len: &Expr) -> Result<(), Fault> {
+impl<'m> KernelRun<'m> {
+    pub(super) fn copy(
+        &mut self,
+        to: &BufferAddress,
+        from: &BufferAddress,
+        len: &Expr,
+    ) -> Result<(), Fault> {
         let len = self.value_of(len)?;
         if len <= 0 {
             return Ok(());

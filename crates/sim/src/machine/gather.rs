@@ -9,18 +9,18 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{Data, ElementType, Literal};
-use tilewright_lower::kernel::{Bound, Place};
+use tilewright_lower::kernel::{Bound, BufferAddress};
 use tilewright_target::{Alignment, Target};
 
-use super::{Run, vectors_of};
+use super::{KernelRun, vectors_of};
 use crate::clock::Unit;
 use crate::vector::{is_under, splat};
 use crate::violation::Fault;
 
-impl Run<'_> {
+impl KernelRun<'_> {
     pub(super) fn gather(
         &mut self,
-        from: &Place,
+        from: &BufferAddress,
         mask: &[Bound],
         otherwise: Option<&Literal>,
         element_type: ElementType,
@@ -39,7 +39,7 @@ impl Run<'_> {
         Ok(data)
     }
 
-    fn address(&self, from: &Place, position: usize) -> Result<usize, Fault> {
+    fn address(&self, from: &BufferAddress, position: usize) -> Result<usize, Fault> {
         let position = i64::try_from(position).map_err(|_| Fault::Overflow)?;
         let index =
             |index: tilewright_lower::kernel::IndexId| self.indices.get(index.0).copied().flatten();

@@ -5,10 +5,11 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tilewright_ir::{Data, ElementType, Literal, Op};
 use tilewright_lower::kernel::{
-    Bound, Digit, Expr, Function, FunctionId, FunctionStep, IndexId, Place, RegisterId, Value,
+    Bound, BufferAddress, Digit, Expr, Function, FunctionId, FunctionStep, IndexId, RegisterId,
+    Value,
 };
 
-use super::{Run, vectors_of};
+use super::{KernelRun, vectors_of};
 use crate::arithmetic::Lanes;
 use crate::clock::Unit;
 use crate::vector::{integers, is_under, splat, with_digit};
@@ -16,7 +17,7 @@ use crate::violation::Fault;
 
 type Values = SmallVec<[Data; 1]>;
 
-impl<'m> Run<'m> {
+impl<'m> KernelRun<'m> {
     pub(super) fn set(
         &mut self,
         registers: &'m [RegisterId],
@@ -102,7 +103,7 @@ impl<'m> Run<'m> {
 
     fn load(
         &mut self,
-        from: &Place,
+        from: &BufferAddress,
         mask: &[Bound],
         otherwise: Option<&Literal>,
         element_type: ElementType,
@@ -131,7 +132,7 @@ impl<'m> Run<'m> {
     /// Elements of a buffer at these addresses put at these positions of a vector.
     pub(super) fn picked(
         &self,
-        from: &Place,
+        from: &BufferAddress,
         pairs: &[(usize, usize)],
         mut into: Data,
     ) -> Result<Data, Fault> {
@@ -146,12 +147,12 @@ impl<'m> Run<'m> {
         if into.set_from(memory.data(), pairs.iter().copied()) { Ok(into) } else { Err(TYPES) }
     }
 
-    fn uninitialised(&self, from: &Place, place: usize) -> Fault {
+    fn uninitialised(&self, from: &BufferAddress, place: usize) -> Fault {
         let address = i64::try_from(place).unwrap_or(i64::MAX);
         Fault::Uninitialised { buffer: self.name(from.buffer), address }
     }
 
-    fn scalar(&mut self, place: &Place, len: usize) -> Result<Data, Fault> {
+    fn scalar(&mut self, place: &BufferAddress, len: usize) -> Result<Data, Fault> {
         let range = self.range(place, 1)?;
         self.not_in_flight(place.buffer, &range, false)?;
         let memory = &self.buffers[place.buffer.0];

@@ -13,7 +13,7 @@ use tilewright_ir::{
 };
 use tilewright_target::Target;
 
-use super::load::Region;
+use super::load::CopiedRegion;
 use super::scope::{DimExpr, Scope};
 use super::view::{MOST_NODES, operand_index};
 use super::{Fusion, MOST_FUSED, array};
@@ -60,7 +60,7 @@ pub(super) struct Emitter<'a> {
     /// Reductions along rows: for each instruction, its index and the register that holds the
     /// result.
     pub(super) rows: FxHashMap<InstId, (Vec<DimExpr>, RegisterId)>,
-    pub(super) regions: Vec<Region>,
+    pub(super) regions: Vec<CopiedRegion>,
     /// The addresses that gathers read from.
     pub(super) gathers: Vec<Expr>,
     /// The number of values that may still be computed.

@@ -13,17 +13,19 @@ use super::emit::{Emitter, Home};
 use super::scope::{DimExpr, Scope};
 use crate::codegen::reduce::blocks::signed;
 use crate::codegen::reduce::state::zero;
-use crate::codegen::reduce::walk::{Inner, Walk};
+use crate::codegen::reduce::walk::{Inner, VectorWalk};
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, Bound, BufferId, Expr, IndexId, Mask, Place, RegisterId, Space, Value};
+use crate::kernel::{
+    Block, Bound, BufferAddress, BufferId, Expr, IndexId, Mask, RegisterId, Space, Value,
+};
 
 /// Largest number of grid steps that are enumerated to find the largest region.
 const MOST_STEPS: i64 = 1 << 16;
 
 /// The part of an array that is copied with every block.
 #[derive(Clone, Debug)]
-pub(super) struct Region {
+pub(super) struct CopiedRegion {
     input: BufferId,
     /// For each loop over the array's vectors, the source index.
     outer: Vec<Expr>,
@@ -59,7 +61,7 @@ impl Emitter<'_> {
         let aligned = self.target.alignment == Alignment::Tiles;
         let vector = self.scope.walk.vector;
         if aligned && vector.is_multiple_of(self.target.vector_elements(element_type)) {
-            let walk = Walk::of(self.target, shape, vector);
+            let walk = VectorWalk::of(self.target, shape, vector);
             if let Ok(walk) = walk
                 && let Some((outer, mask)) = self.as_it_lies(&walk, index, &mask)?
             {
@@ -71,10 +73,11 @@ impl Emitter<'_> {
             }
         }
         let unit = if aligned { self.target.vector_elements(element_type) } else { 1 };
-        let walk =
-            Walk::of(self.target, shape, unit).or_else(|_| Walk::in_vectors(self.target, shape))?;
+        let walk = VectorWalk::of(self.target, shape, unit)
+            .or_else(|_| VectorWalk::in_vectors(self.target, shape))?;
         let (outer, inner) = self.placed(&walk, index)?;
-        let Place { buffer, mut at } = self.base(build, home, element_type, &walk, &outer)?;
+        let BufferAddress { buffer, mut at } =
+            self.base(build, home, element_type, &walk, &outer)?;
         for (digit, along) in walk.inner.iter().zip(inner) {
             at = at + along * signed(digit.digit.stride)?;
         }
@@ -82,7 +85,7 @@ impl Emitter<'_> {
         let level = self.level(&at, &mask);
         self.gathers.push(at.clone());
         let otherwise = otherwise(&mask);
-        let value = Value::Gather { from: Place { buffer, at }, mask, otherwise };
+        let value = Value::Gather { from: BufferAddress { buffer, at }, mask, otherwise };
         Ok(self.set_at(build, self.module.name_of(id), element_type, value, level))
     }
 
@@ -92,7 +95,11 @@ impl Emitter<'_> {
     }
 
     /// Returns the index expressed by loops and positions.
-    fn placed(&self, walk: &Walk, index: &[DimExpr]) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
+    fn placed(
+        &self,
+        walk: &VectorWalk,
+        index: &[DimExpr],
+    ) -> Result<(Vec<Expr>, Vec<Expr>), LowerError> {
         let (outer, inner) = walk.address(index)?;
         let placed = |parts: Vec<DimExpr>| -> Vec<Expr> {
             parts.into_iter().map(|e| self.scope.placed(&self.scope.simple(e))).collect()
@@ -104,7 +111,7 @@ impl Emitter<'_> {
     /// from the same position in memory. Positions that are padding on both sides are not read.
     fn as_it_lies(
         &self,
-        walk: &Walk,
+        walk: &VectorWalk,
         index: &[DimExpr],
         mask: &Mask,
     ) -> Result<Option<(Vec<Expr>, Mask)>, LowerError> {
@@ -137,9 +144,9 @@ impl Emitter<'_> {
         build: &mut Build,
         home: Home,
         element_type: ElementType,
-        walk: &Walk,
+        walk: &VectorWalk,
         outer: &[Expr],
-    ) -> Result<Place, LowerError> {
+    ) -> Result<BufferAddress, LowerError> {
         let mut at = Expr::ZERO;
         let buffer = match home {
             Home::Resident(buffer) => {
@@ -157,7 +164,7 @@ impl Emitter<'_> {
                 region.block.to.buffer
             }
         };
-        Ok(Place { buffer, at: self.scope.simple_placed(at) })
+        Ok(BufferAddress { buffer, at: self.scope.simple_placed(at) })
     }
 
     fn region(
@@ -165,10 +172,10 @@ impl Emitter<'_> {
         build: &mut Build,
         input: BufferId,
         element_type: ElementType,
-        walk: &Walk,
+        walk: &VectorWalk,
         outer: &[Expr],
-    ) -> Result<Region, LowerError> {
-        let same = |region: &&Region| {
+    ) -> Result<CopiedRegion, LowerError> {
+        let same = |region: &&CopiedRegion| {
             region.input == input && region.vector == walk.vector && region.outer == outer
         };
         if let Some(region) = self.regions.iter().find(same) {
@@ -185,9 +192,9 @@ fn made(
     build: &mut Build,
     input: BufferId,
     element_type: ElementType,
-    walk: &Walk,
+    walk: &VectorWalk,
     outer: &[Expr],
-) -> Result<Region, LowerError> {
+) -> Result<CopiedRegion, LowerError> {
     let (mut starts, mut counts) = (Vec::new(), Vec::new());
     for (along, step) in outer.iter().zip(&walk.outer) {
         let all = signed(step.count)?;
@@ -232,11 +239,15 @@ fn made(
     let elements = u64::try_from(stride).map_err(|_| TooLarge::Elements)?;
     let buffer = build.buffer("xs", space, element_type, elements);
     let from = scope.simple_placed(from);
-    let block =
-        Block { to: Place { buffer, at: to }, from: Place { buffer: input, at: from }, len, each };
+    let block = Block {
+        to: BufferAddress { buffer, at: to },
+        from: BufferAddress { buffer: input, at: from },
+        len,
+        each,
+    };
     let bytes = elements.saturating_mul(element_type.bytes().into());
     let (outer, vector) = (outer.to_vec(), walk.vector);
-    Ok(Region { input, outer, vector, starts, strides, block, bytes })
+    Ok(CopiedRegion { input, outer, vector, starts, strides, block, bytes })
 }
 
 /// Returns the bounds of an expression inside a block, expressed by the loops over blocks.

@@ -19,13 +19,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 use tilewright_target::{Physical, Target};
 
-use crate::codegen::reduce::Reduction;
+use crate::codegen::reduce::ReductionSpec;
 use crate::codegen::reduce::blocks::signed;
 use crate::codegen::reduce::fused::{Ends, Pass};
 use crate::codegen::reduce::state::Statements;
 use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, Kernel, Place, Space, Statement};
+use crate::kernel::{BufferAddress, Expr, Kernel, Space, Statement};
 use emit::Home;
 
 /// Largest number of instructions in one kernel.
@@ -44,7 +44,7 @@ pub struct Group {
 }
 
 /// The reduction of each reduce of a module.
-pub(crate) type Reductions = FxHashMap<InstId, Reduction>;
+pub(crate) type Reductions = FxHashMap<InstId, ReductionSpec>;
 
 /// Generates the kernel of a group.
 ///
@@ -110,7 +110,7 @@ struct Fusion<'a> {
     stages: Vec<Stage>,
     /// The reductions of arrays with the dims of the outputs along their rows, operands before
     /// users.
-    rows: Vec<(InstId, Reduction)>,
+    rows: Vec<(InstId, ReductionSpec)>,
 }
 
 /// The reductions of arrays with the outputs' dims that are computed row by row, as the outputs
@@ -136,9 +136,9 @@ enum Role {
 /// A stage of reductions, computed before their users.
 enum Stage {
     /// A reduction in vector memory, computed result by result.
-    Small(Box<(InstId, Reduction)>),
+    Small(Box<(InstId, ReductionSpec)>),
     /// Reductions in one pass over the array that they reduce.
-    Pass(Vec<(InstId, Reduction)>),
+    Pass(Vec<(InstId, ReductionSpec)>),
 }
 
 impl<'a> Fusion<'a> {
@@ -166,7 +166,7 @@ impl<'a> Fusion<'a> {
             rows: Vec::new(),
         };
         // Reductions of large arrays share one pass; their users come after it.
-        let mut passed: Vec<(InstId, Reduction)> = Vec::new();
+        let mut passed: Vec<(InstId, ReductionSpec)> = Vec::new();
         let mut after: FxHashSet<InstId> = FxHashSet::default();
         let mut later = Vec::new();
         for id in members {
@@ -215,7 +215,7 @@ impl<'a> Fusion<'a> {
     fn role(
         &self,
         id: InstId,
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         (dims, alike): (&[i64], bool),
         rows: Rows,
     ) -> Result<Role, LowerError> {
@@ -256,7 +256,7 @@ impl<'a> Fusion<'a> {
     }
 
     /// Checks whether the outputs are exactly the results of a pass.
-    fn writes(&self, totals: &[(InstId, Reduction)]) -> bool {
+    fn writes(&self, totals: &[(InstId, ReductionSpec)]) -> bool {
         self.group.outputs.iter().eq(totals.iter().map(|(id, _)| id))
     }
 
@@ -299,7 +299,7 @@ impl<'a> Fusion<'a> {
             let name = self.module.name_of(input);
             let here = build.buffer(name, Space::Vmem, shape.element_type, places);
             homes.insert(input, Home::Resident(here));
-            let [to, from] = [here, main].map(|buffer| Place { buffer, at: Expr::ZERO });
+            let [to, from] = [here, main].map(|buffer| BufferAddress { buffer, at: Expr::ZERO });
             copies.push(Statement::Copy { to, from, len: signed(places)?.into() });
             waits.push(Statement::Wait(here));
         }

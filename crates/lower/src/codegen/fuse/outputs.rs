@@ -4,7 +4,7 @@ use tilewright_ir::{ElementType, InstId};
 use tilewright_target::Alignment;
 
 use super::emit::{Emitter, Home};
-use super::load::Region;
+use super::load::CopiedRegion;
 use super::scope::{DimExpr, Scope};
 use super::total::Total;
 use super::{Fusion, Homes, array};
@@ -12,11 +12,11 @@ use crate::codegen::reduce::blocks::{Blocks, Loop, block_bytes, signed};
 use crate::codegen::reduce::chain;
 use crate::codegen::reduce::fused::{copied_at_once, streamed};
 use crate::codegen::reduce::state::Statements;
-use crate::codegen::reduce::walk::{Outer, Walk};
+use crate::codegen::reduce::walk::{Outer, VectorWalk};
 use crate::codegen::reduce::window::Arranged;
 use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, BufferId, IndexId, Mask, Place, Space, Statement};
+use crate::kernel::{Block, BufferAddress, BufferId, IndexId, Mask, Space, Statement};
 
 /// A block that grows to reduce reads takes at most vector memory divided by this number.
 const MOST_OF_ROOM: u64 = 4;
@@ -36,7 +36,7 @@ pub(super) fn written(
             build.buffer("y", Space::Out, shape.element_type, 0);
             continue;
         }
-        let walk = Walk::in_vectors(target, shape)?;
+        let walk = VectorWalk::in_vectors(target, shape)?;
         let to = build.buffer("y", Space::Out, shape.element_type, walk.len);
         match walks.iter_mut().find(|shared| shared.walk == walk) {
             Some(shared) => shared.outputs.push((id, to)),
@@ -60,7 +60,7 @@ pub(super) fn written(
 /// Outputs with the same layout, which share one walk.
 struct OutputWalk<'a> {
     fusion: &'a Fusion<'a>,
-    walk: Walk,
+    walk: VectorWalk,
     /// Each output with the buffer that it is written to.
     outputs: Vec<(InstId, BufferId)>,
     homes: &'a Homes,
@@ -258,7 +258,7 @@ impl OutputWalk<'_> {
         loops: &[&Loop],
         (element_type, output): (ElementType, BufferId),
         ends: &mut Statements,
-    ) -> Result<Place, LowerError> {
+    ) -> Result<BufferAddress, LowerError> {
         let several = !blocks.grid.is_empty();
         let times = if several { 2 } else { 1 };
         let len = blocks.most.max(self.walk.vector).checked_mul(times);
@@ -271,10 +271,10 @@ impl OutputWalk<'_> {
             // The next block overwrites the previous one, so its copy must be finished.
             ends.push(Statement::Wait(here));
         }
-        let to = Place { buffer: output, at: blocks.start.clone() };
-        let copied = Place { buffer: here, at: slot };
+        let to = BufferAddress { buffer: output, at: blocks.start.clone() };
+        let copied = BufferAddress { buffer: here, at: slot };
         ends.push(Statement::Copy { to, from: copied, len: blocks.len.clone() });
-        Ok(Place { buffer: here, at })
+        Ok(BufferAddress { buffer: here, at })
     }
 
     /// Returns the dims along which gathered values vary. Loops over other dims need not gather
@@ -292,7 +292,7 @@ impl OutputWalk<'_> {
         dims
     }
 
-    fn streamed(&self, blocks: &Blocks, regions: &[Region], body: Statements) -> Statements {
+    fn streamed(&self, blocks: &Blocks, regions: &[CopiedRegion], body: Statements) -> Statements {
         let copied: Vec<Block> = regions.iter().map(|region| region.block.clone()).collect();
         if blocks.grid.is_empty() {
             let mut statements = copied_at_once(&copied);
@@ -310,7 +310,7 @@ fn fits(build: &Build, room: u64) -> bool {
 }
 
 /// Bytes read for all regions other than the block itself.
-fn read(blocks: &Blocks, regions: &[Region]) -> u64 {
+fn read(blocks: &Blocks, regions: &[CopiedRegion]) -> u64 {
     let is_block = |block: &Block| {
         block.each.is_empty() && block.from.at == blocks.start && block.len == blocks.len
     };

@@ -10,18 +10,18 @@ use super::{Fusion, Homes};
 use crate::codegen::reduce::blocks::{Blocks, Loop};
 use crate::codegen::reduce::fused::{Ends, Pass, Task, pass};
 use crate::codegen::reduce::produce::{Produced, Producer};
-use crate::codegen::reduce::walk::Walk;
-use crate::codegen::reduce::{Elements, Neutral, Reduction, Source};
+use crate::codegen::reduce::walk::VectorWalk;
+use crate::codegen::reduce::{Elements, Neutral, ReductionSpec, Source};
 use crate::error::{LowerError, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, Function, FunctionStep, Place, Value};
+use crate::kernel::{BufferAddress, Expr, Function, FunctionStep, Value};
 
 /// Emits one pass over large arrays that feeds one or several reductions.
 pub(super) fn passed(
     fusion: &Fusion<'_>,
     build: &mut Build,
     homes: &Homes,
-    totals: &[(InstId, Reduction)],
+    totals: &[(InstId, ReductionSpec)],
     ends: Ends,
 ) -> Result<Pass, LowerError> {
     let Fusion { module, target, group, .. } = fusion;
@@ -34,7 +34,7 @@ pub(super) fn passed(
         module.array_shape(*id).map_or(0, |shape| u64::from(shape.element_type.bytes()))
     };
     let bytes = group.inputs.iter().filter(main).map(element).sum();
-    let produce = |build: &mut Build, walk: &Walk, blocks: &Blocks| {
+    let produce = |build: &mut Build, walk: &VectorWalk, blocks: &Blocks| {
         produced(fusion, build, homes, (walk, blocks), (totals, &reduction))
     };
     let producer = Producer { produce: &produce, bytes };
@@ -47,8 +47,8 @@ fn produced(
     fusion: &Fusion<'_>,
     build: &mut Build,
     homes: &Homes,
-    (walk, blocks): (&Walk, &Blocks),
-    (totals, reduction): (&[(InstId, Reduction)], &Reduction),
+    (walk, blocks): (&VectorWalk, &Blocks),
+    (totals, reduction): (&[(InstId, ReductionSpec)], &ReductionSpec),
 ) -> Result<Produced, LowerError> {
     let mut made = Produced::default();
     let kept = blocks.within.iter().filter(|l| !l.reduced);
@@ -85,22 +85,22 @@ fn first(emitter: &Emitter<'_>, init: InstId) -> Result<Value, LowerError> {
             let shape = emitter.module.array_shape(init).filter(|shape| shape.rank() == 0);
             let shape = shape.ok_or_else(|| internal("an init that is no scalar"))?;
             Physical::of(emitter.target, shape).places().ok_or(TooLarge::Elements)?;
-            Ok(Value::Scalar(Place { buffer, at: Expr::ZERO }))
+            Ok(Value::Scalar(BufferAddress { buffer, at: Expr::ZERO }))
         }
         _ => Err(Unsupported::Init.into()),
     }
 }
 
 /// Joins several reductions into one, with all accumulators before all elements.
-fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, LowerError> {
-    let totals: Vec<&Reduction> = totals.iter().map(|(_, total)| total).collect();
+fn beside(name: &str, totals: &[(InstId, ReductionSpec)]) -> Result<ReductionSpec, LowerError> {
+    let totals: Vec<&ReductionSpec> = totals.iter().map(|(_, total)| total).collect();
     let &first = totals.first().ok_or_else(|| internal("a pass that reduces nothing"))?;
-    let computed = |total: &Reduction| -> Vec<Source> {
+    let computed = |total: &ReductionSpec| -> Vec<Source> {
         let shapes = total.arrays.iter().map(|array| array.shape.clone());
         shapes.map(|shape| Source { shape, elements: Elements::Computed }).collect()
     };
     if let &[only] = totals.as_slice() {
-        return Ok(Reduction { name: name.into(), arrays: computed(only), ..only.clone() });
+        return Ok(ReductionSpec { name: name.into(), arrays: computed(only), ..only.clone() });
     }
     let mut neutral = Neutral { accumulated: Vec::new(), elements: Vec::new() };
     for total in &totals {
@@ -111,7 +111,7 @@ fn beside(name: &str, totals: &[(InstId, Reduction)]) -> Result<Reduction, Lower
         neutral.accumulated.extend::<Vec<Literal>>(own.accumulated);
         neutral.elements.extend::<Vec<Literal>>(own.elements);
     }
-    Ok(Reduction {
+    Ok(ReductionSpec {
         name: name.into(),
         arrays: totals.iter().copied().flat_map(computed).collect(),
         axes: first.axes.clone(),

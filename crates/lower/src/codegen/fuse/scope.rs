@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use rustc_hash::FxHashMap;
 
 use crate::codegen::reduce::blocks::{Blocks, Loop, signed};
-use crate::codegen::reduce::walk::Walk;
+use crate::codegen::reduce::walk::VectorWalk;
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Bound, Expr, IndexId, Mask};
 
@@ -30,7 +30,7 @@ impl From<DimId> for DimExpr {
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     /// The array whose vectors are computed.
-    pub(super) walk: Walk,
+    pub(super) walk: VectorWalk,
     /// The size of each dim: first those of the array, then those of the loops over reduced
     /// dims.
     sizes: Vec<u64>,
@@ -48,7 +48,11 @@ pub(super) struct Scope {
 
 impl Scope {
     /// The scope inside the given loops, which walk along an array.
-    pub(super) fn of(walk: &Walk, grid: &[Loop], within: &[&Loop]) -> Result<Self, LowerError> {
+    pub(super) fn of(
+        walk: &VectorWalk,
+        grid: &[Loop],
+        within: &[&Loop],
+    ) -> Result<Self, LowerError> {
         let mut scope = Self {
             walk: walk.clone(),
             sizes: walk.dims.clone(),

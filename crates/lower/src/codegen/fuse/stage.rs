@@ -7,21 +7,21 @@ use super::emit::{Emitter, Home};
 use super::scope::{DimExpr, Scope};
 use super::total::Total;
 use super::{Fusion, Homes, array, stays};
-use crate::codegen::reduce::Reduction;
+use crate::codegen::reduce::ReductionSpec;
 use crate::codegen::reduce::blocks::{Blocks, Loop, signed};
 use crate::codegen::reduce::chain;
 use crate::codegen::reduce::fused::copied_at_once;
 use crate::codegen::reduce::state::Statements;
-use crate::codegen::reduce::walk::{Outer, Walk};
+use crate::codegen::reduce::walk::{Outer, VectorWalk};
 use crate::error::{LowerError, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, Mask, Place, Space, Statement};
+use crate::kernel::{Block, BufferAddress, Mask, Space, Statement};
 
 /// Largest number of vectors that a stage reads. A larger reduction is a kernel of its own.
 const MOST_VECTORS: u64 = 4096;
 
 /// Checks whether a reduction can be computed in vector memory, result by result, with gathers.
-pub(super) fn is_small(target: &Target, reduction: &Reduction) -> bool {
+pub(super) fn is_small(target: &Target, reduction: &ReductionSpec) -> bool {
     let ([source], [result]) = (reduction.arrays.as_slice(), reduction.results.as_slice()) else {
         return false;
     };
@@ -40,7 +40,7 @@ pub(super) fn is_gathered(
     module: &Module,
     target: &Target,
     id: InstId,
-    reduction: &Reduction,
+    reduction: &ReductionSpec,
 ) -> bool {
     let Some(&operand) = module.operands(id).first() else { return false };
     let vectors = |id: InstId| module.array_shape(id).map(|s| target.footprint(s).vectors);
@@ -57,7 +57,7 @@ pub(super) fn reduced(
     build: &mut Build,
     homes: &mut Homes,
     id: InstId,
-    reduction: &Reduction,
+    reduction: &ReductionSpec,
 ) -> Result<Statements, LowerError> {
     let Fusion { module, target, .. } = fusion;
     let shape = array(module, id)?;
@@ -68,7 +68,7 @@ pub(super) fn reduced(
     if shape.dims().contains(&0) {
         return Ok(Statements::new());
     }
-    let walk = Walk::in_vectors(target, shape)?;
+    let walk = VectorWalk::in_vectors(target, shape)?;
     let kept: Vec<Loop> =
         walk.outer.iter().map(|&outer| step(build, outer)).collect::<Result<_, _>>()?;
     let mut scope = Scope::of(&walk, &[], &kept.iter().collect::<Vec<_>>())?;
@@ -92,7 +92,7 @@ pub(super) fn reduced(
         shape.element_type,
         walk.len.max(walk.vector),
     );
-    let to = Place { buffer: here, at: Blocks::address(kept.iter())? };
+    let to = BufferAddress { buffer: here, at: Blocks::address(kept.iter())? };
     let mask = match target.alignment {
         Alignment::Tiles => Mask::new(),
         Alignment::None => walk.mask(&|dim| Blocks::index(kept.iter(), dim))?,
@@ -114,7 +114,7 @@ fn loops_within(
     build: &mut Build,
     scope: &mut Scope,
     source: &ArrayShape,
-    reduction: &Reduction,
+    reduction: &ReductionSpec,
 ) -> Result<(Vec<Loop>, Vec<DimExpr>), LowerError> {
     let (mut reduced, mut index) = (Vec::new(), Vec::new());
     let (mut kept, mut along) = (0, scope.walk.dims.len());

@@ -5,15 +5,15 @@ use tilewright_ir::{InstId, Literal, Opcode};
 
 use super::emit::Emitter;
 use super::scope::DimExpr;
-use crate::codegen::reduce::Reduction;
-use crate::codegen::reduce::state::{Registers, State, apply, convert, set};
+use crate::codegen::reduce::ReductionSpec;
+use crate::codegen::reduce::state::{AccumulatorState, Registers, apply, convert, set};
 use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{RegisterId, Value};
 
 /// The registers of one reduction.
 pub(super) struct Total {
-    state: State,
+    state: AccumulatorState,
     registers: Registers,
 }
 
@@ -22,10 +22,11 @@ impl Total {
     pub(super) fn begin(
         emitter: &mut Emitter<'_>,
         build: &mut Build,
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         depth: usize,
     ) -> Result<Self, LowerError> {
-        let state = State::of(reduction, emitter.target, emitter.scope.walk.vector, build)?;
+        let state =
+            AccumulatorState::of(reduction, emitter.target, emitter.scope.walk.vector, build)?;
         let registers = state.registers(build, "a");
         if let Some(level) = emitter.levels.get_mut(depth) {
             level.before.extend(state.identities(&registers));
@@ -40,7 +41,7 @@ impl Total {
         &self,
         emitter: &mut Emitter<'_>,
         build: &mut Build,
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         of: (InstId, &[DimExpr]),
         [from, to]: [usize; 2],
     ) -> Result<(), LowerError> {
@@ -108,7 +109,7 @@ impl Total {
         self,
         emitter: &mut Emitter<'_>,
         build: &mut Build,
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         id: InstId,
         depth: usize,
     ) -> Result<RegisterId, LowerError> {

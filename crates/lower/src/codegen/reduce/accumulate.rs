@@ -9,7 +9,7 @@ use super::state::{Registers, Statements, apply, convert, set, zero};
 use super::walk::Inner;
 use crate::error::{LowerError, TooLarge, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, Mask, Place, RegisterId, Value};
+use crate::kernel::{BufferAddress, Expr, Mask, RegisterId, Value};
 
 impl Fused<'_> {
     /// Combines the elements of the loops with the accumulators. Each level of loops has its own
@@ -113,7 +113,7 @@ impl Fused<'_> {
                     (false, Some(padding)) => Some(padding.clone()),
                     (false, None) => Some(zero(element_type)?),
                 };
-                let from = Place { buffer: block, at };
+                let from = BufferAddress { buffer: block, at };
                 statements.push(set(vector, Value::Load { from, mask: mask.clone(), otherwise }));
                 return Ok(vector);
             }

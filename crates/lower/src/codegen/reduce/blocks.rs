@@ -7,7 +7,7 @@
 use tilewright_target::Target;
 
 use super::chain::MOST_TRIED;
-use super::walk::{Outer, Walk};
+use super::walk::{Outer, VectorWalk};
 use super::window::{Arranged, Grid};
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::{Expr, IndexId};
@@ -62,13 +62,13 @@ impl Blocks {
     /// Divides a walk into blocks of about `elements` elements. `arrange` orders the kept loops
     /// over blocks.
     pub(crate) fn of(
-        walk: &Walk,
+        walk: &VectorWalk,
         reduced: &[usize],
         elements: u64,
         arrange: impl FnOnce(Vec<Grid>) -> Arranged,
         mut index: impl FnMut(&Outer, bool) -> IndexId,
     ) -> Result<Self, LowerError> {
-        let cut = Cut::of(walk, elements);
+        let cut = GridCut::of(walk, elements);
         let is_reduced = |outer: &Outer| reduced.contains(&outer.dim);
         let (over_reduced, over_kept): (Vec<Grid>, Vec<Grid>) =
             cut.over(walk)?.into_iter().partition(|grid| is_reduced(&grid.outer));
@@ -165,16 +165,16 @@ impl Blocks {
 }
 
 /// The position at which the loops are cut into grid and block.
-struct Cut {
+struct GridCut {
     /// The first loop that lies completely inside a block.
     whole: usize,
     /// Number of steps of the loop before it that lie inside a block.
     part: u64,
 }
 
-impl Cut {
+impl GridCut {
     /// Returns the loops over blocks: those that do not lie completely inside a block.
-    fn over(&self, walk: &Walk) -> Result<Vec<Grid>, LowerError> {
+    fn over(&self, walk: &VectorWalk) -> Result<Vec<Grid>, LowerError> {
         let mut over = Vec::with_capacity(self.whole);
         for (place, &outer) in walk.outer.iter().enumerate().take(self.whole) {
             let steps = if place + 1 == self.whole { self.part.max(1) } else { 1 };
@@ -186,7 +186,7 @@ impl Cut {
         Ok(over)
     }
 
-    fn of(walk: &Walk, elements: u64) -> Self {
+    fn of(walk: &VectorWalk, elements: u64) -> Self {
         let reach = |outer: &Outer| outer.stride.saturating_mul(outer.count);
         let fits = |outer: &&Outer| reach(outer) <= elements;
         let whole = walk.outer.len() - walk.outer.iter().rev().take_while(fits).count();
@@ -219,7 +219,13 @@ impl Default for Before {
 
 impl Before {
     /// Adds the steps of a loop over blocks.
-    fn add(&mut self, walk: &Walk, cut: &Cut, grid: &Grid, id: IndexId) -> Result<(), LowerError> {
+    fn add(
+        &mut self,
+        walk: &VectorWalk,
+        cut: &GridCut,
+        grid: &Grid,
+        id: IndexId,
+    ) -> Result<(), LowerError> {
         let Grid { place, outer } = grid;
         let last = outer.count.saturating_sub(1);
         self.last_start = self.last_start.saturating_add(outer.stride.saturating_mul(last));

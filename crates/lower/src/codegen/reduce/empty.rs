@@ -4,16 +4,19 @@
 use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Physical, Target};
 
-use super::Reduction;
+use super::ReductionSpec;
 use super::blocks::{block_bytes, signed};
 use super::fused::start;
 use super::state::{Statements, convert, set};
 use crate::error::{LowerError, TooLarge};
 use crate::kernel::build::Build;
-use crate::kernel::{BufferId, Expr, Kernel, Mask, Place, Space, Statement, Value};
+use crate::kernel::{BufferAddress, BufferId, Expr, Kernel, Mask, Space, Statement, Value};
 
 /// Returns the kernel of a reduction of an array without elements; `None` for other reductions.
-pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Option<Kernel>, LowerError> {
+pub(super) fn kernel(
+    reduction: &ReductionSpec,
+    target: &Target,
+) -> Result<Option<Kernel>, LowerError> {
     let is_empty = |shape: &ArrayShape| shape.dims().contains(&0);
     if !reduction.walked().any(is_empty) {
         return Ok(None);
@@ -71,13 +74,13 @@ impl Filled {
             register = converted;
         }
         let index = build.index("v");
-        let to = Place { buffer: results, at: Expr::from(index) * signed(vector)? };
+        let to = BufferAddress { buffer: results, at: Expr::from(index) * signed(vector)? };
         let store = Statement::Store { to, from: register, mask: Mask::new() };
         let count = signed(vectors)?.into();
         body.push(Statement::For { index, count, body: vec![store] });
         let index = build.index("o");
         let copy = |at: Expr, len: u64| -> Result<Statement, LowerError> {
-            let to = Place { buffer: self.output, at };
+            let to = BufferAddress { buffer: self.output, at };
             Ok(Statement::Copy { to, from: start(results), len: signed(len)?.into() })
         };
         let whole = signed(self.len / part)?;

@@ -9,7 +9,7 @@ use super::walk::{Inner, Outer};
 use super::window::WindowLoop;
 use crate::error::{LowerError, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Expr, IndexId, Place, RegisterId, Statement, Value};
+use crate::kernel::{BufferAddress, Expr, IndexId, RegisterId, Statement, Value};
 
 impl Loop {
     /// Returns the number of the current step of all these loops together, the last loop
@@ -110,7 +110,7 @@ impl Fused<'_> {
         let (at, mask) =
             placement.at(&array.window, &|dim| of(&global, dim), &|dim| of(&local, dim))?;
         let at = at + self.slot(array)?;
-        let to = Place { buffer: array.results, at };
+        let to = BufferAddress { buffer: array.results, at };
         stored.push(Statement::Store { to, from: register, mask });
         inner.extend(self.digits(&parts, stored)?);
         self.digits(&loops, inner)
@@ -239,8 +239,8 @@ impl Fused<'_> {
             }
         }
         let output = array.output.ok_or_else(|| internal("results that are written nowhere"))?;
-        let to = Place { buffer: output, at: to };
-        let from = Place { buffer: array.results, at: from };
+        let to = BufferAddress { buffer: output, at: to };
+        let from = BufferAddress { buffer: array.results, at: from };
         let copy = vec![Statement::Copy { to, from, len: run }];
         let around = |body, (index, count)| vec![Statement::For { index, count, body }];
         Ok(loops.into_iter().fold(copy, around))

@@ -15,16 +15,18 @@ use super::empty;
 use super::place::Placement;
 use super::produce::{Produced, Producer};
 use super::select::{Selected, Selection};
-use super::state::{Registers, State, Statements};
-use super::walk::Walk;
+use super::state::{AccumulatorState, Registers, Statements};
+use super::walk::VectorWalk;
 use super::window::{Arranged, Sizes, Window, extent};
-use super::{Elements, Reduction, Source};
+use super::{Elements, ReductionSpec, Source};
 use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{Block, BufferId, Expr, IndexId, Kernel, Place, Space, Statement, Value};
+use crate::kernel::{
+    Block, BufferAddress, BufferId, Expr, IndexId, Kernel, Space, Statement, Value,
+};
 
 /// Generates the kernel of a reduction.
-pub(super) fn kernel(reduction: &Reduction, target: &Target) -> Result<Kernel, LowerError> {
+pub(super) fn kernel(reduction: &ReductionSpec, target: &Target) -> Result<Kernel, LowerError> {
     if let Some(kernel) = empty::kernel(reduction, target)? {
         return Ok(kernel);
     }
@@ -54,7 +56,7 @@ pub(crate) enum Ends {
 /// The description of a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
-    pub(crate) reduction: &'a Reduction,
+    pub(crate) reduction: &'a ReductionSpec,
     /// Computes the elements, if the kernel computes them.
     pub(crate) producer: Option<&'a Producer<'a>>,
     /// The selection, if the pass selects elements and does not reduce.
@@ -66,7 +68,7 @@ pub(crate) struct Task<'a> {
 /// Adds a pass over arrays with elements to a kernel.
 ///
 /// # Errors
-/// Like [`Reduction::fused`]; the kernel stays the same.
+/// Like [`ReductionSpec::fused`]; the kernel stays the same.
 pub(crate) fn pass(task: Task<'_>, target: &Target, build: &mut Build) -> Result<Pass, LowerError> {
     let reduction = task.reduction;
     let count = reduction.arrays.len();
@@ -106,7 +108,7 @@ fn in_vectors(
     vector: u64,
 ) -> Result<(Build, Pass), LowerError> {
     let Task { reduction, producer, selection, .. } = task;
-    let mut walks = reduction.walked().map(|shape| Walk::of(target, shape, vector));
+    let mut walks = reduction.walked().map(|shape| VectorWalk::of(target, shape, vector));
     let walk = walks.next().ok_or_else(|| internal("a reduction of no array in memory"))?;
     if walks.any(|other| other != walk) {
         return Err(Unsupported::Unlike.into());
@@ -192,13 +194,13 @@ pub(super) struct Init {
 
 impl Init {
     fn of(
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         place: usize,
         target: &Target,
         build: &mut Build,
     ) -> Result<Self, LowerError> {
         let element_type = reduction.inits[place];
-        let scalar = Walk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
+        let scalar = VectorWalk::of(target, &ArrayShape::scalar(element_type), 1)?.len;
         let from = build.buffer("init", Space::In, element_type, scalar);
         let here = build.buffer("start", Space::Vmem, element_type, scalar);
         Ok(Self { value: Value::Scalar(start(here)), copied: Some((from, here)) })
@@ -206,7 +208,7 @@ impl Init {
 }
 
 impl<'a> Stored<'a> {
-    fn of(source: &'a Source, walk: &Walk, blocks: &Blocks, build: &mut Build) -> Self {
+    fn of(source: &'a Source, walk: &VectorWalk, blocks: &Blocks, build: &mut Build) -> Self {
         let element_type = source.shape.element_type;
         let space = if blocks.grid.is_empty() { Space::Vmem } else { Space::VmemTwice };
         match &source.elements {
@@ -222,7 +224,7 @@ impl<'a> Stored<'a> {
 
 impl<'a> Array<'a> {
     fn of(
-        reduction: &'a Reduction,
+        reduction: &'a ReductionSpec,
         place: usize,
         placement: &'a Placement,
         (source, ends): (Stored<'a>, Ends),
@@ -261,7 +263,7 @@ impl<'a> Array<'a> {
 fn buffers<'a>(
     Task { reduction, selection, ends, .. }: Task<'a>,
     target: &Target,
-    (walk, placements): (&Walk, &'a [Placement]),
+    (walk, placements): (&VectorWalk, &'a [Placement]),
     (blocks, produced): (&Blocks, Option<&Produced>),
     build: &mut Build,
 ) -> Result<(Vec<Array<'a>>, Vec<Init>), LowerError> {
@@ -284,13 +286,13 @@ fn buffers<'a>(
 }
 
 pub(super) struct Fused<'a> {
-    pub(super) reduction: &'a Reduction,
-    pub(super) walk: &'a Walk,
+    pub(super) reduction: &'a ReductionSpec,
+    pub(super) walk: &'a VectorWalk,
     pub(super) blocks: Blocks,
     pub(super) arrays: Vec<Array<'a>>,
     /// The inits, if the pass reduces.
     pub(super) inits: Vec<Init>,
-    pub(super) state: State,
+    pub(super) state: AccumulatorState,
     /// The state of the selection, if the pass selects elements and does not reduce.
     pub(super) selected: Option<Selected>,
     /// Buffers for partial results if a result has several blocks: those of the last few blocks,
@@ -305,7 +307,7 @@ impl<'a> Fused<'a> {
     fn pass(
         task: Task<'a>,
         target: &Target,
-        (walk, placements): (&'a Walk, &'a [Placement]),
+        (walk, placements): (&'a VectorWalk, &'a [Placement]),
         size: Size,
         build: &mut Build,
     ) -> Result<Pass, LowerError> {
@@ -336,7 +338,7 @@ impl<'a> Fused<'a> {
         let produced = producer.map(|p| (p.produce)(build, walk, &blocks)).transpose()?;
         let (arrays, inits) =
             buffers(task, target, (walk, placements), (&blocks, produced.as_ref()), build)?;
-        let state = State::of(reduction, target, walk.vector, build)?;
+        let state = AccumulatorState::of(reduction, target, walk.vector, build)?;
         let selected = selection.map(|selection| selection.selected(&state, build));
         let mut fused = Self {
             reduction,
@@ -413,7 +415,7 @@ impl<'a> Fused<'a> {
 
     fn copied(&self, array: &Array<'_>) -> Option<Block> {
         let Stored::Memory { input, block } = array.source else { return None };
-        let from = Place { buffer: input, at: self.blocks.start.clone() };
+        let from = BufferAddress { buffer: input, at: self.blocks.start.clone() };
         Some(Block { to: start(block), from, len: self.blocks.len.clone(), each: Vec::new() })
     }
 
@@ -533,8 +535,8 @@ pub(crate) fn streamed(
     })
 }
 
-pub(super) fn start(buffer: BufferId) -> Place {
-    Place { buffer, at: Expr::ZERO }
+pub(super) fn start(buffer: BufferId) -> BufferAddress {
+    BufferAddress { buffer, at: Expr::ZERO }
 }
 
 pub(super) fn when(a: Expr, b: Expr, body: Statements) -> Statement {

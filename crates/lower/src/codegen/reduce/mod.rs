@@ -24,7 +24,7 @@ use crate::kernel::{Function, Kernel};
 
 /// A reduction by any computation.
 #[derive(Clone, Debug)]
-pub struct Reduction {
+pub struct ReductionSpec {
     /// The name of the kernel.
     pub name: String,
     /// The arrays. All have the same dims, and at least one is in memory.
@@ -74,9 +74,9 @@ pub struct Neutral {
     pub elements: Vec<Literal>,
 }
 
-impl Reduction {
+impl ReductionSpec {
     /// Returns the kernel that reads every element once and stores nothing in between. Its
-    /// inputs are [`Reduction::inputs`].
+    /// inputs are [`ReductionSpec::inputs`].
     ///
     /// # Errors
     /// Returns an error if a kernel cannot walk arrays of these layouts or sizes on this

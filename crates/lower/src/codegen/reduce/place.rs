@@ -9,7 +9,7 @@ use tilewright_ir::shape::ArrayShape;
 use tilewright_target::{Alignment, Target};
 
 use super::blocks::signed;
-use super::walk::{Inner, Outer, Walk};
+use super::walk::{Inner, Outer, VectorWalk};
 use super::window::{Window, WindowLoop};
 use crate::error::{LowerError, TooLarge, Unsupported};
 use crate::kernel::{Bound, Digit, Expr, Mask, after};
@@ -17,7 +17,7 @@ use crate::kernel::{Bound, Digit, Expr, Mask, after};
 /// The layout of one array's result, relative to the layout of the array.
 #[derive(Debug)]
 pub(crate) struct Placement {
-    result: Walk,
+    result: VectorWalk,
     /// The loops over the result, with dim numbers of the array: over elements on a linear
     /// memory, over vectors otherwise.
     loops: Vec<Outer>,
@@ -55,7 +55,7 @@ impl Placement {
     /// value it stores is present at all positions along that dim.
     pub(crate) fn of(
         target: &Target,
-        walk: &Walk,
+        walk: &VectorWalk,
         shape: &ArrayShape,
         reduced: &[usize],
         chosen: Option<usize>,
@@ -80,13 +80,13 @@ impl Placement {
     /// The placement for stores of `part` elements at once.
     fn in_parts(
         target: &Target,
-        walk: &Walk,
+        walk: &VectorWalk,
         shape: &ArrayShape,
         dims: Dims<'_>,
         part: u64,
     ) -> Result<Self, LowerError> {
         let linear = target.alignment == Alignment::None;
-        let result = Walk::of(target, shape, part)?;
+        let result = VectorWalk::of(target, shape, part)?;
         let (low, high) = cut(&walk.inner, part)?;
         let kept: Vec<usize> = (0..walk.dims.len()).filter(|&dim| dims.keep(dim)).collect();
         let stays = |place: usize, dim: usize| {
@@ -120,7 +120,7 @@ impl Placement {
         // On a linear memory each element that is taken out is stored alone.
         let kept_dim = |place: usize| kept.get(place).copied();
         let stay = result.inner.iter().any(|inner| is_direct(inner.dim.and_then(kept_dim)));
-        let elements = Walk::of(target, shape, if linear { 1 } else { part })?;
+        let elements = VectorWalk::of(target, shape, if linear { 1 } else { part })?;
         let along = |outer: &Outer| Some(Outer { dim: kept_dim(outer.dim)?, ..*outer });
         let loops = elements.outer.iter().filter_map(along).collect();
         let result = if linear && !stay { elements } else { result };

@@ -2,7 +2,7 @@
 
 use super::blocks::{Blocks, Loop};
 use super::state::Statements;
-use super::walk::Walk;
+use super::walk::VectorWalk;
 use crate::error::LowerError;
 use crate::kernel::build::Build;
 use crate::kernel::{Block, IndexId, RegisterId, Value};
@@ -25,7 +25,8 @@ pub(crate) struct Produced {
 /// Computes elements along a walk that is divided into blocks.
 pub(crate) struct Producer<'a> {
     /// Emits the statements.
-    pub(crate) produce: &'a dyn Fn(&mut Build, &Walk, &Blocks) -> Result<Produced, LowerError>,
+    pub(crate) produce:
+        &'a dyn Fn(&mut Build, &VectorWalk, &Blocks) -> Result<Produced, LowerError>,
     /// Bytes read from main memory per element.
     pub(crate) bytes: u64,
 }

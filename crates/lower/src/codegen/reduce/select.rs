@@ -12,8 +12,8 @@ use tilewright_target::{Physical, Target};
 
 use super::blocks::{Loop, signed};
 use super::fused::{Ends, Fused, Pass, Task, pass};
-use super::state::{Registers, State, Statements, set};
-use super::{Elements, Neutral, Reduction, Source};
+use super::state::{AccumulatorState, Registers, Statements, set};
+use super::{Elements, Neutral, ReductionSpec, Source};
 use crate::error::{LowerError, NoRoom, TooLarge, Unsupported, internal};
 use crate::kernel::build::Build;
 use crate::kernel::{FunctionId, IndexId, Kernel, Space, Statement, Value};
@@ -92,13 +92,13 @@ impl Selection {
     }
 
     /// Returns the reduction to the first element of each row and its index.
-    fn as_choice(&self) -> Result<Reduction, LowerError> {
+    fn as_choice(&self) -> Result<ReductionSpec, LowerError> {
         let order = self.order()?;
         let along = |dim| i64::from(dim == self.dim);
         let factors = (0..self.array.rank()).map(along).collect();
         let places = self.array.clone().with_element_type(PLACE);
         let last = vec![order.last_value()?, order.last_place()?];
-        Ok(Reduction {
+        Ok(ReductionSpec {
             name: self.name.clone(),
             arrays: vec![
                 Source { shape: self.array.clone(), elements: Elements::Memory },
@@ -135,7 +135,7 @@ impl Selection {
     /// Returns the state that a kernel needs to select one element after another.
     pub(super) fn selected(
         &self,
-        state: &State,
+        state: &AccumulatorState,
         build: &mut Build,
     ) -> Result<Selected, LowerError> {
         let order = self.order()?;

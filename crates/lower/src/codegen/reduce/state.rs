@@ -5,18 +5,20 @@ use tilewright_ir::ops::attr::AttrValues;
 use tilewright_ir::{ArrayLiteral, Data, ElementType, Literal, Op, Opcode};
 use tilewright_target::{Alignment, Target};
 
-use super::Reduction;
+use super::ReductionSpec;
 use super::lift::lifted;
 use crate::error::{LowerError, Unsupported, internal};
 use crate::kernel::build::Build;
-use crate::kernel::{BufferId, Expr, FunctionId, Mask, Place, RegisterId, Space, Statement, Value};
+use crate::kernel::{
+    BufferAddress, BufferId, Expr, FunctionId, Mask, RegisterId, Space, Statement, Value,
+};
 
 pub(crate) type Statements = Vec<Statement>;
 
 /// One accumulator for each array and, if no identity is known, a flag that says whether the
 /// accumulators hold a value.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct AccumulatorState {
     slots: Vec<Slot>,
     by: FunctionId,
     /// Elements of a register.
@@ -36,9 +38,9 @@ struct Slot {
 /// One register for each slot of a state.
 pub(crate) type Registers = Vec<RegisterId>;
 
-impl State {
+impl AccumulatorState {
     pub(crate) fn of(
-        reduction: &Reduction,
+        reduction: &ReductionSpec,
         target: &Target,
         vector: u64,
         build: &mut Build,
@@ -123,7 +125,7 @@ impl State {
     ) -> Result<Statements, LowerError> {
         let mut statements = Statements::new();
         for ((slot, &register), &buffer) in self.slots.iter().zip(registers).zip(from) {
-            let from = Place { buffer, at: at.clone() };
+            let from = BufferAddress { buffer, at: at.clone() };
             let value = Value::Load { from, mask: Mask::new(), otherwise: None };
             if slot.stored == slot.element_type {
                 statements.push(set(register, value));
@@ -150,7 +152,7 @@ impl State {
                 from = build.register("w", slot.stored, self.vector);
                 statements.push(set(from, convert(register)?));
             }
-            let to = Place { buffer, at: at.clone() };
+            let to = BufferAddress { buffer, at: at.clone() };
             statements.push(Statement::Store { to, from, mask: Mask::new() });
         }
         Ok(statements)

@@ -49,7 +49,7 @@ struct Part {
 
 /// The loops and digits of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Walk {
+pub(crate) struct VectorWalk {
     /// The sizes of the dims.
     pub(crate) dims: Vec<u64>,
     /// The loops, major to minor.
@@ -62,7 +62,7 @@ pub(crate) struct Walk {
     pub(crate) len: u64,
 }
 
-impl Walk {
+impl VectorWalk {
     /// The walk over an array on a target, in vectors of `vector` elements.
     pub(crate) fn of(target: &Target, shape: &ArrayShape, vector: u64) -> Result<Self, LowerError> {
         if !shape.is_static() {

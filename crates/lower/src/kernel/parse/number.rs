@@ -3,15 +3,15 @@
 use tilewright_ir::{ElementType, Literal};
 
 use super::{MOST_NESTED, Parsed, Parser};
-use crate::kernel::{Bound, Digit, Expr, Mask, Place, after, scalar};
+use crate::kernel::{Bound, BufferAddress, Digit, Expr, Mask, after, scalar};
 
 impl Parser<'_> {
-    pub(super) fn place(&mut self) -> Parsed<Place> {
+    pub(super) fn place(&mut self) -> Parsed<BufferAddress> {
         let buffer = self.buffer_name()?;
         self.symbol("[")?;
         let at = self.expr()?;
         self.symbol("]")?;
-        Ok(Place { buffer, at })
+        Ok(BufferAddress { buffer, at })
     }
 
     pub(super) fn mask(&mut self) -> Parsed<Mask> {

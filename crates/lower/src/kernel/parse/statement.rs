@@ -6,7 +6,7 @@ use tilewright_ir::{ElementType, Op, Opcode};
 
 use super::cursor::is_name;
 use super::{MOST_NESTED, Parsed, Parser};
-use crate::kernel::{Block, Expr, Place, Register, RegisterId, Statement, Value};
+use crate::kernel::{Block, BufferAddress, Expr, Register, RegisterId, Statement, Value};
 
 impl Parser<'_> {
     pub(super) fn statements(&mut self) -> Parsed<Vec<Statement>> {
@@ -119,7 +119,7 @@ impl Parser<'_> {
             self.word("in")?;
             each.push((index, self.expr()?));
         }
-        Ok(Block { to: Place { buffer, at }, from, len, each })
+        Ok(Block { to: BufferAddress { buffer, at }, from, len, each })
     }
 
     pub(super) fn set(&mut self) -> Parsed<Statement> {

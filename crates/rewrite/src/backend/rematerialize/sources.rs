@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use tilewright_ir::reducer::Reducer;
 use tilewright_ir::{ArrayShape, ElementType, InstId, Module, Op, Opcode};
-use tilewright_target::reductions::{Form, Reduction, Reductions, Source};
+use tilewright_target::reductions::{Form, ReductionFeatures, Reductions, Source};
 
 use super::Copies;
 use crate::analysis::reduce::reduced_arrays;
@@ -35,7 +35,7 @@ impl Copies {
         let found =
             reduction(&reducer, array, &attrs.dimensions, self.element_source(module, one)?)?;
         let innermost = array.dims().iter().rev().copied().find(|&size| size != 1)?;
-        let found = Reduction { innermost, several: self.several, ..found };
+        let found = ReductionFeatures { innermost, several: self.several, ..found };
         Some(table.best(&found, |form| form == Form::Copied).is_some())
     }
 
