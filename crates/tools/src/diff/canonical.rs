@@ -17,7 +17,7 @@ pub(super) fn order(side: &Side<'_>, id: CompId) -> Vec<InstId> {
     let unused = |&id: &InstId| module.instruction(id).use_count() == 0 && Some(id) != root;
     let mut sinks: Vec<InstId> = module.instructions(id).filter(unused).collect();
     sinks.sort_by_key(|id| side.exact[id.index()]);
-    let mut walk = Walk { side, seen: FxHashSet::default(), order: Vec::new() };
+    let mut walk = PostOrder { side, seen: FxHashSet::default(), order: Vec::new() };
     walk.seen.reserve(module.computation(id).len());
     for sink in root.into_iter().chain(sinks) {
         walk.visit(sink);
@@ -25,13 +25,13 @@ pub(super) fn order(side: &Side<'_>, id: CompId) -> Vec<InstId> {
     walk.order
 }
 
-struct Walk<'s, 'm> {
+struct PostOrder<'s, 'm> {
     side: &'s Side<'m>,
     seen: FxHashSet<InstId>,
     order: Vec<InstId>,
 }
 
-impl Walk<'_, '_> {
+impl PostOrder<'_, '_> {
     /// Adds an instruction after all that it needs. Keeps its own stack: chains can be long.
     fn visit(&mut self, id: InstId) {
         let module = self.side.module;

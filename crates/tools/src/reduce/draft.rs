@@ -31,7 +31,7 @@ pub(super) enum Stand {
 
 /// The root of a computation.
 #[derive(Clone, Debug)]
-pub(super) enum Root {
+pub(super) enum DraftRoot {
     /// An instruction.
     Of(InstId),
     /// A new tuple of these values.
@@ -58,7 +58,7 @@ pub(super) struct Renamed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub(super) stands: HashMap<InstId, Stand>,
-    pub(super) roots: HashMap<CompId, Root>,
+    pub(super) roots: HashMap<CompId, DraftRoot>,
     pub(super) inlined: HashMap<InstId, Inlined>,
     pub(super) ops: HashMap<InstId, Op>,
     pub(super) shapes: HashMap<InstId, Shape>,

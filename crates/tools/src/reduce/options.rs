@@ -17,7 +17,7 @@ pub struct Candidate<'a> {
     pub module: &'a Verified,
     /// Its text.
     pub text: &'a str,
-    pub(super) wanted: Wanted<'a>,
+    pub(super) wanted: Demand<'a>,
 }
 
 impl Candidate<'_> {
@@ -32,13 +32,13 @@ impl Candidate<'_> {
 
 /// Tells whether the result of a run is still of use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Demand<'a> {
     pub(super) stop: Option<&'a AtomicBool>,
     /// The least number of a candidate that passes, and the number of this one.
     pub(super) race: Option<(&'a AtomicUsize, usize)>,
 }
 
-impl Wanted<'_> {
+impl Demand<'_> {
     pub(super) fn holds(self) -> bool {
         let is_stopped = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
         let is_late = |(first, own): (&AtomicUsize, usize)| first.load(Ordering::Relaxed) < own;

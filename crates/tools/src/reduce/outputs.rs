@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright::ir::{InstId, Module, Op};
 
-use super::draft::{Draft, Root};
+use super::draft::{Draft, DraftRoot};
 use super::search::{Ended, Search};
 use super::walk::{entry_instructions, is_leaf};
 
@@ -26,7 +26,7 @@ fn root_elements(module: &Module) -> Option<&[InstId]> {
     matches!(module.op(root), Op::Tuple).then(|| module.operands(root))
 }
 
-fn rooted(module: &Module, root: Root, drops_unused: bool) -> Option<Module> {
+fn rooted(module: &Module, root: DraftRoot, drops_unused: bool) -> Option<Module> {
     let roots = [(module.entry()?, root)].into_iter().collect();
     Draft { roots, drops_unused, ..Draft::default() }.write(module)
 }
@@ -41,7 +41,11 @@ pub(super) fn elements(search: &mut Search<'_>) -> Result<bool, Ended> {
             let elements = root_elements(module)?.iter().enumerate();
             let rest = elements.filter(|(place, _)| !dropped.contains(place));
             let rest: Vec<InstId> = rest.map(|(_, &id)| id).collect();
-            if rest.is_empty() { None } else { rooted(module, Root::Tuple(rest), drops_unused) }
+            if rest.is_empty() {
+                None
+            } else {
+                rooted(module, DraftRoot::Tuple(rest), drops_unused)
+            }
         },
     )
 }
@@ -57,7 +61,7 @@ fn cones(search: &mut Search<'_>) -> Result<bool, Ended> {
         let lengths = lengths(deepest.len());
         let make = |module: &Module, number: usize| {
             let last = lengths.get(number)?.checked_sub(1)?;
-            rooted(module, Root::Of(*deepest.get(last)?), drops_unused)
+            rooted(module, DraftRoot::Of(*deepest.get(last)?), drops_unused)
         };
         if search.first("outputs", lengths.len(), &make)?.is_none() {
             return Ok(any);
@@ -113,7 +117,7 @@ fn prefixes(search: &mut Search<'_>) -> Result<bool, Ended> {
     }
 }
 
-fn result_of_prefix(module: &Module, length: usize) -> Option<Root> {
+fn result_of_prefix(module: &Module, length: usize) -> Option<DraftRoot> {
     let all: Vec<InstId> = entry_instructions(module).collect();
     let (prefix, rest) = all.split_at_checked(length)?;
     let rest: std::collections::HashSet<InstId> = rest.iter().copied().collect();
@@ -124,8 +128,8 @@ fn result_of_prefix(module: &Module, length: usize) -> Option<Root> {
     let needed: Vec<InstId> = prefix.iter().copied().filter(is_needed).collect();
     match needed.as_slice() {
         [] => None,
-        [only] => Some(Root::Of(*only)),
-        _ => Some(Root::Tuple(needed)),
+        [only] => Some(DraftRoot::Of(*only)),
+        _ => Some(DraftRoot::Tuple(needed)),
     }
 }
 
@@ -138,7 +142,7 @@ fn roots(search: &mut Search<'_>) -> Result<bool, Ended> {
         let choices: Vec<InstId> =
             entry_instructions(&search.best).take(FEW).filter(is_other).collect();
         let make = |module: &Module, number: usize| {
-            rooted(module, Root::Of(*choices.get(number)?), drops_unused)
+            rooted(module, DraftRoot::Of(*choices.get(number)?), drops_unused)
         };
         let is_small = search.size.instructions <= FEW;
         if !is_small || search.first("outputs", choices.len(), &make)?.is_none() {

@@ -12,7 +12,7 @@ use std::time::Instant;
 use tilewright::PrintOptions;
 use tilewright::ir::{Module, Verified, verify};
 
-use super::options::{Candidate, Wanted};
+use super::options::{Candidate, Demand};
 use super::search::Ended;
 use super::size::ReducedSize;
 
@@ -42,7 +42,7 @@ impl Judge<'_> {
 
     /// Judges a candidate that no other one competes with.
     pub(super) fn passes(self, module: &Verified, text: &str) -> bool {
-        let wanted = Wanted { stop: self.stop, race: None };
+        let wanted = Demand { stop: self.stop, race: None };
         !self.is_stopped() && (self.keep)(&Candidate { module, text, wanted })
     }
 
@@ -63,7 +63,7 @@ pub(super) enum Slot {
 
 /// What a race found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct RaceOutcome {
     /// The candidates by their numbers: all up to the first that passes, if nothing ended the race.
     pub(super) slots: BTreeMap<usize, Slot>,
     /// For the keys of candidates that were run, whether they pass.
@@ -74,8 +74,8 @@ pub(super) struct Found {
 
 /// What threads share.
 #[derive(Default)]
-struct State {
-    found: Found,
+struct RaceState {
+    found: RaceOutcome,
     /// The number that the next thread takes.
     next: usize,
     /// The number whose turn it is to claim a run.
@@ -106,7 +106,7 @@ pub(super) struct Race<'a> {
 
 impl Race<'_> {
     /// Tries candidates on several threads until the first that passes is known.
-    pub(super) fn run(&self, jobs: usize) -> Found {
+    pub(super) fn run(&self, jobs: usize) -> RaceOutcome {
         let runner = Runner {
             race: self,
             state: Mutex::default(),
@@ -126,7 +126,7 @@ impl Race<'_> {
 
 struct Runner<'a> {
     race: &'a Race<'a>,
-    state: Mutex<State>,
+    state: Mutex<RaceState>,
     /// Is told when a turn ends.
     turned: Condvar,
     /// The least number of a candidate that passes.
@@ -141,7 +141,7 @@ impl Runner<'_> {
             let made = made.and_then(|module| self.race.judge.prepared(module));
             let smaller = |made: &Prepared| self.race.below.is_none_or(|size| made.size < size);
             let Some(prepared) = self.claim(number, made.filter(smaller)) else { continue };
-            let wanted = Wanted { stop: self.race.judge.stop, race: Some((&self.first, number)) };
+            let wanted = Demand { stop: self.race.judge.stop, race: Some((&self.first, number)) };
             let Prepared { module, text, .. } = &prepared;
             let passes = (self.race.judge.keep)(&Candidate { module, text, wanted });
             // A run that was broken off says nothing.
@@ -175,7 +175,7 @@ impl Runner<'_> {
 
     /// Waits for the turn of a candidate, and returns it if it must be run.
     fn claim(&self, number: usize, made: Option<Prepared>) -> Option<Prepared> {
-        let waits = |state: &mut State| state.turn != number && !state.is_broken;
+        let waits = |state: &mut RaceState| state.turn != number && !state.is_broken;
         let state = self.turned.wait_while(self.lock(), waits);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.turn = number.saturating_add(1);
@@ -211,12 +211,12 @@ impl Runner<'_> {
         }
     }
 
-    fn pass(&self, state: &mut State, number: usize, prepared: Prepared) {
+    fn pass(&self, state: &mut RaceState, number: usize, prepared: Prepared) {
         self.first.fetch_min(number, Ordering::Relaxed);
         state.found.slots.insert(number, Slot::Passed(Box::new(prepared)));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use tilewright::ir::{Module, Verified};
 
 use super::options::{Candidate, ReduceOptions, ReduceStep};
-use super::race::{Found, Judge, Prepared, Race, Slot};
+use super::race::{Judge, Prepared, Race, RaceOutcome, Slot};
 use super::size::ReducedSize;
 
 /// Why a search ended.
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
             most: left.unwrap_or(u64::MAX),
             deadline: self.options.max_time.and_then(|most| self.begun.checked_add(most)),
         };
-        let Found { slots, results, ended } = race.run(self.options.jobs);
+        let RaceOutcome { slots, results, ended } = race.run(self.options.jobs);
         if self.judge.is_stopped() {
             return Err(Ended::Interrupted);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright::ir::ops::control::GetTupleElementAttrs;
 use tilewright::ir::{CompId, InstId, Module, Op, Shape};
 
-use super::draft::{Draft, Root, Stand};
+use super::draft::{Draft, DraftRoot, Stand};
 use super::search::{Ended, Search};
 use super::walk::{all_instructions, callers, elements_taken, only_caller};
 
@@ -185,6 +185,6 @@ fn narrow_root(
         // The state of a loop, which its parameter hands on.
         return Some(());
     }
-    draft.roots.insert(callee, Root::Tuple(kept_operands(module, root, dropped)));
+    draft.roots.insert(callee, DraftRoot::Tuple(kept_operands(module, root, dropped)));
     Some(())
 }

@@ -3,7 +3,7 @@
 use tilewright::ir::metadata::InputOutputAlias;
 use tilewright::ir::{Header, InstId, Op, ProgramShape, Shape, dims};
 
-use super::Root;
+use super::DraftRoot;
 use super::writer::Writer;
 use crate::reduce::annotations::{Kinds, strip_header, strip_shape};
 
@@ -58,14 +58,14 @@ impl Writer<'_> {
                 None if !self.draft.inlined.contains_key(&root) => Moved::Nowhere,
                 Some(_) | None => Moved::Away,
             },
-            Some(Root::Tuple(elements)) if matches!(self.from.op(root), Op::Tuple) => {
+            Some(DraftRoot::Tuple(elements)) if matches!(self.from.op(root), Op::Tuple) => {
                 let mut left = self.from.operands(root).iter().enumerate();
                 let places = elements
                     .iter()
                     .map(|element| left.find(|(_, old)| *old == element).map(|(place, _)| place));
                 places.collect::<Option<Vec<_>>>().map_or(Moved::Away, Moved::Elements)
             }
-            Some(Root::Tuple(_) | Root::Of(_)) => Moved::Away,
+            Some(DraftRoot::Tuple(_) | DraftRoot::Of(_)) => Moved::Away,
         }
     }
 

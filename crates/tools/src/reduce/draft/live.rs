@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright::ir::{CompId, InstId, Module, Op};
 
-use super::{Draft, Root, Stand};
+use super::{Draft, DraftRoot, Stand};
 
 /// The live parts of a module.
 #[derive(Default)]
@@ -25,8 +25,8 @@ impl Live {
                 continue;
             }
             let mut stack = match draft.roots.get(&computation) {
-                Some(Root::Of(root)) => vec![*root],
-                Some(Root::Tuple(elements)) => elements.clone(),
+                Some(DraftRoot::Of(root)) => vec![*root],
+                Some(DraftRoot::Tuple(elements)) => elements.clone(),
                 None => vec![from.computation(computation).root()?],
             };
             let acts = |&id: &InstId| {

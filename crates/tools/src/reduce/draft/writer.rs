@@ -8,7 +8,7 @@ use tilewright::ir::{
 };
 
 use super::live::Live;
-use super::{Draft, Inlined, Root, Stand};
+use super::{Draft, DraftRoot, Inlined, Stand};
 use crate::reduce::annotations::{Kinds, strip_extras, strip_op, strip_shape};
 use crate::reduce::fill;
 
@@ -109,9 +109,9 @@ impl<'a> Writer<'a> {
 
     fn root(&mut self, id: CompId, to: CompId) -> Option<()> {
         let root = match self.draft.roots.get(&id) {
-            Some(Root::Of(root)) => self.value(*root)?,
+            Some(DraftRoot::Of(root)) => self.value(*root)?,
             None => self.value(self.from.computation(id).root()?)?,
-            Some(Root::Tuple(elements)) => {
+            Some(DraftRoot::Tuple(elements)) => {
                 let elements: Option<Vec<InstId>> =
                     elements.iter().map(|&element| self.value(element)).collect();
                 let elements = elements?;
