@@ -122,7 +122,7 @@ pub fn bisect(
     let trial = Trial::new(&a, &b, options)?;
     let kind = InputKind::ALL.iter().copied().find(|kind| kind.name() == witness.inputs);
     let kind = kind.unwrap_or(InputKind::Normal);
-    let search = Search {
+    let search = Bisector {
         inputs: trial.inputs(kind, witness.seed)?,
         device: witness.device.unwrap_or(0),
         kind,
@@ -132,14 +132,14 @@ pub fn bisect(
 }
 
 /// The inputs and the device of a difference.
-struct Search<'a> {
+struct Bisector<'a> {
     trial: Trial<'a>,
     kind: InputKind,
     inputs: Inputs,
     device: usize,
 }
 
-impl Search<'_> {
+impl Bisector<'_> {
     fn run(&self) -> Result<Bisection, Error> {
         let Trial { a, b, options, .. } = self.trial;
         let pairs = Pairs::of(a, b);
@@ -384,7 +384,7 @@ enum Other {
 
 /// Compares the values of the second module with the kept values.
 struct Comparer<'a> {
-    search: &'a Search<'a>,
+    search: &'a Bisector<'a>,
     pairs: &'a Pairs,
     values: &'a [Valued],
     places: HashMap<(InstId, usize), usize>,
@@ -399,7 +399,7 @@ struct Others {
 }
 
 impl<'a> Comparer<'a> {
-    fn new(search: &'a Search<'a>, pairs: &'a Pairs, values: &'a [Valued]) -> Self {
+    fn new(search: &'a Bisector<'a>, pairs: &'a Pairs, values: &'a [Valued]) -> Self {
         let outcomes = values.iter().map(|_| None).collect();
         let others = Others { outcomes, turns: HashMap::new(), bytes: 0 };
         Self { search, pairs, values, places: places(values), others: Mutex::new(others) }

@@ -92,11 +92,11 @@ fn wanted(module: &Module) -> HashSet<InstId> {
 struct Watch<'m> {
     module: &'m Module,
     wanted: HashSet<InstId>,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     values: Values,
     elements: usize,
 }

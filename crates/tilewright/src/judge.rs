@@ -78,11 +78,11 @@ fn wider(module: &Verified) -> Option<Verified> {
 /// Finds instructions that compute infinities or NaN from finite numbers.
 struct Overflow<'m> {
     module: &'m Module,
-    state: Mutex<State>,
+    state: Mutex<OverflowState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OverflowState {
     found: bool,
     /// Whether the last value of each instruction was finite.
     finite: HashMap<InstId, bool>,

@@ -26,7 +26,7 @@ pub(super) fn reduced(
     let shapes = module.shape(id).leaves();
     let results: Vec<_> = shapes.into_iter().filter_map(tilewright_ir::Shape::as_array).collect();
     let &[elements, places] = results.as_slice() else { return Err("no pairs".to_owned()) };
-    let of_array = Search { array, call, pool };
+    let of_array = ExtremumSearch { array, call, pool };
     let found = match array.data() {
         Data::F16(data) => of_array.places(data),
         Data::BF16(data) => of_array.places(data),
@@ -56,13 +56,13 @@ pub(super) fn reduced(
 }
 
 /// The search of an array.
-struct Search<'a> {
+struct ExtremumSearch<'a> {
     array: &'a ArrayLiteral,
     call: &'a NativeCall,
     pool: &'a dyn Pool,
 }
 
-impl Search<'_> {
+impl ExtremumSearch<'_> {
     fn dims(&self) -> Vec<usize> {
         self.array.dims().iter().filter_map(|&dim| usize::try_from(dim).ok()).collect()
     }

@@ -35,12 +35,12 @@ impl Prepared {
             ids.insert(*input, program.input());
             inputs.push(region.along.get(input)?.clone());
         }
-        let mut maker = Maker { module, region, program, ids, is_wide };
+        let mut builder = ProgramBuilder { module, region, program, ids, is_wide };
         for &id in &region.members {
-            let value = maker.value(id)?;
-            maker.ids.insert(id, value);
+            let value = builder.value(id)?;
+            builder.ids.insert(id, value);
         }
-        let Maker { mut program, ids, .. } = maker;
+        let ProgramBuilder { mut program, ids, .. } = builder;
         let mut outputs = Vec::new();
         for output in &region.outputs {
             let along = region.along.get(output)?;
@@ -84,7 +84,7 @@ fn kind(element_type: ElementType) -> Option<Kind> {
 }
 
 /// Makes the values of a program.
-struct Maker<'a> {
+struct ProgramBuilder<'a> {
     module: &'a Module,
     region: &'a IterationRegion,
     program: Program,
@@ -92,7 +92,7 @@ struct Maker<'a> {
     is_wide: bool,
 }
 
-impl Maker<'_> {
+impl ProgramBuilder<'_> {
     fn value(&mut self, id: InstId) -> Option<Id> {
         let module = self.module;
         let operands: Vec<Id> = module

@@ -19,7 +19,7 @@ enum TraceEvent {
     /// The name of a track.
     Name { name: &'static str, ph: &'static str, pid: u32, tid: u32, args: TrackName },
     /// An event with a start and a duration.
-    Span { name: String, ph: &'static str, pid: u32, tid: u32, ts: f64, dur: f64, args: Line },
+    Span { name: String, ph: &'static str, pid: u32, tid: u32, ts: f64, dur: f64, args: LineArgs },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +29,7 @@ struct TrackName {
 
 /// The line of the kernel's text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Line {
+struct LineArgs {
     line: usize,
 }
 
@@ -56,7 +56,7 @@ impl Trace {
                     .map_or(0, |t| t.0),
                 ts: kernel.from + event.from,
                 dur: event.to - event.from,
-                args: Line { line: event.line },
+                args: LineArgs { line: event.line },
             })
         });
         Self { events: names.chain(spans).collect() }
