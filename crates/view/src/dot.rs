@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::picture::{Change, EdgeKind, FrameKind, Kind, Node, Picture};
+use crate::picture::{Change, EdgeKind, FrameKind, Node, NodeKind, Picture};
 use crate::scene::Scene;
 
 /// The colours on white: of what moves data in memory and between devices, and of what is padded.
@@ -44,7 +44,7 @@ struct Writer {
 }
 
 /// A step of the walk over boxes.
-enum Step {
+enum BoxVisit {
     Open(usize),
     Close,
 }
@@ -67,7 +67,7 @@ impl Writer {
         for (index, frame) in picture.boxes.iter().enumerate() {
             match frame.parent {
                 Some(parent) => inner[parent].push(index),
-                None => steps.push(Step::Open(index)),
+                None => steps.push(BoxVisit::Open(index)),
             }
         }
         for (index, node) in picture.nodes.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Writer {
         }
         steps.reverse();
         while let Some(step) = steps.pop() {
-            let Step::Open(frame) = step else {
+            let BoxVisit::Open(frame) = step else {
                 self.close();
                 continue;
             };
@@ -83,8 +83,8 @@ impl Writer {
             for &node in &nodes[frame] {
                 self.node(side, node, &picture.nodes[node]);
             }
-            steps.push(Step::Close);
-            steps.extend(inner[frame].iter().rev().map(|&frame| Step::Open(frame)));
+            steps.push(BoxVisit::Close);
+            steps.extend(inner[frame].iter().rev().map(|&frame| BoxVisit::Open(frame)));
         }
         self.edges(side, picture, &nodes);
     }
@@ -118,18 +118,18 @@ impl Writer {
 
     fn style(&self, node: &Node) -> String {
         let (shape, line) = match node.kind {
-            Kind::Input => ("oval", "filled"),
-            Kind::Constant => ("note", "filled"),
-            Kind::Elementwise | Kind::Other => ("box", "filled"),
-            Kind::Contraction => ("box3d", "filled"),
-            Kind::Reduction => ("invtrapezium", "filled"),
-            Kind::Moves => ("box", "filled,bold,diagonals"),
-            Kind::Exchanges => ("doubleoctagon", "filled,bold"),
-            Kind::Free => ("box", "filled,rounded,dashed"),
-            Kind::Control => ("box", "filled,rounded"),
+            NodeKind::Input => ("oval", "filled"),
+            NodeKind::Constant => ("note", "filled"),
+            NodeKind::Elementwise | NodeKind::Other => ("box", "filled"),
+            NodeKind::Contraction => ("box3d", "filled"),
+            NodeKind::Reduction => ("invtrapezium", "filled"),
+            NodeKind::Moves => ("box", "filled,bold,diagonals"),
+            NodeKind::Exchanges => ("doubleoctagon", "filled,bold"),
+            NodeKind::Free => ("box", "filled,rounded,dashed"),
+            NodeKind::Control => ("box", "filled,rounded"),
         };
         let mut style = format!(" shape={shape} style={}", quoted(line));
-        if node.kind == Kind::Reduction {
+        if node.kind == NodeKind::Reduction {
             style += " margin=\"0,0\"";
         }
         match &node.weight {
@@ -140,8 +140,8 @@ impl Writer {
             }
             Some(_) | None => {
                 let fill = match node.kind {
-                    Kind::Moves => MOVES,
-                    Kind::Exchanges => EXCHANGES,
+                    NodeKind::Moves => MOVES,
+                    NodeKind::Exchanges => EXCHANGES,
                     _ => "white",
                 };
                 if fill != "white" && !self.weighted {

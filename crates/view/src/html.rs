@@ -9,7 +9,7 @@ use askama::Template;
 use serde::Serialize;
 
 use crate::error::ViewError;
-use crate::picture::{Change, Edge, EdgeKind, Frame, FrameKind, Kind, Node, Picture};
+use crate::picture::{Change, Edge, EdgeKind, Frame, FrameKind, Node, NodeKind, Picture};
 use crate::scene::{Scene, Side};
 use crate::scopes;
 
@@ -117,7 +117,7 @@ struct NodeData<'a> {
     op: &'a str,
     #[serde(rename = "box")]
     frame: usize,
-    kind: Kind,
+    kind: NodeKind,
     title: &'a str,
     shape: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]

@@ -43,7 +43,7 @@ impl At {
 
 /// A line of the drawing: an edge, or a part of several ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct DrawnLine {
     pub(crate) points: Vec<At>,
     pub(crate) kind: EdgeKind,
     pub(crate) width: f64,
@@ -60,7 +60,7 @@ pub(crate) struct Laid {
     pub(crate) size: Size,
     pub(crate) nodes: Vec<At>,
     pub(crate) boxes: Vec<(At, Size)>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<DrawnLine>,
 }
 
 /// What a box is to its surroundings, with places relative to its corner.
@@ -68,7 +68,7 @@ pub(crate) struct Laid {
 struct Inner {
     size: Size,
     items: Vec<(Item, At)>,
-    lines: Vec<Line>,
+    lines: Vec<DrawnLine>,
     /// Where the value of a node comes in at the top, and goes out at the bottom.
     top: BTreeMap<usize, f64>,
     bottom: BTreeMap<usize, f64>,
@@ -252,7 +252,7 @@ fn one_box(
     catch_unwind(AssertUnwindSafe(|| dagre::layout(&mut graph, Some(options))))
         .map_err(|_| ViewError::Layout)?;
     let (shift, rows) = (At::default(), BTreeMap::new());
-    let mut found = Found { graph: &graph, inner, items: &items, shift, rows };
+    let mut found = PlacedGraph { graph: &graph, inner, items: &items, shift, rows };
     found.rows = found.heights()?;
     found.shift = found.shift_for(links)?;
     found.collect(links, &ports, heading)
@@ -305,7 +305,7 @@ fn tenths(y: f64) -> i64 {
 }
 
 /// The graph of a box with the places that were found.
-struct Found<'a> {
+struct PlacedGraph<'a> {
     graph: &'a Graph<NodeLabel, EdgeLabel>,
     inner: &'a [Inner],
     items: &'a [(Item, Size)],
@@ -315,7 +315,7 @@ struct Found<'a> {
     rows: BTreeMap<i64, f64>,
 }
 
-impl Found<'_> {
+impl PlacedGraph<'_> {
     fn collect(
         &self,
         links: &BTreeMap<(Item, Item, String), Link>,
@@ -426,7 +426,7 @@ impl Found<'_> {
         port: Item,
         links: &BTreeMap<(Item, Item, String), Link>,
         bottom: f64,
-    ) -> Result<Line, ViewError> {
+    ) -> Result<DrawnLine, ViewError> {
         let (_, at) = self.node(port)?;
         let at = at.plus(self.shift);
         let is_in = matches!(port, Item::In(_));
@@ -441,7 +441,7 @@ impl Found<'_> {
         points[inner] = at;
         let carried = links.iter().filter(|((from, to, _), _)| *from == port || *to == port);
         let carried: Vec<&Link> = carried.map(|(_, link)| link).collect();
-        Ok(Line {
+        Ok(DrawnLine {
             points,
             kind: carried.first().map_or(EdgeKind::Data, |link| link.kind),
             width: carried.iter().fold(1.0, |width, link| link.width.max(width)),
@@ -468,7 +468,7 @@ impl Found<'_> {
         Ok((near(from, out, true)?, near(to, into, false)?))
     }
 
-    fn line(&self, from: Item, to: Item, name: &str, link: &Link) -> Result<Line, ViewError> {
+    fn line(&self, from: Item, to: Item, name: &str, link: &Link) -> Result<DrawnLine, ViewError> {
         let mut points = self.points(from, to, name)?;
         let last = points.len() - 1;
         // A line that was turned around goes up, from side to side.
@@ -494,6 +494,6 @@ impl Found<'_> {
             .map(|(x, y)| (link.label.clone(), At { x, y }.plus(self.shift)));
         let ends = matches!(to, Item::Node(_));
         let Link { kind, width, is_large, .. } = *link;
-        Ok(Line { points, kind, width, is_large, label, ends })
+        Ok(DrawnLine { points, kind, width, is_large, label, ends })
     }
 }

@@ -62,7 +62,7 @@ pub struct Node {
     /// The index of the innermost box that contains it.
     pub frame: usize,
     /// The kind, which decides how it is drawn.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// The op with its most important attributes: `reduce add {1,2}`.
     pub title: String,
     /// The shape of the result.
@@ -112,9 +112,9 @@ impl Node {
                 format!("{word}, note {}", notes.join(" "))
             }
         }));
-        if let Kind::Moves | Kind::Exchanges = self.kind {
+        if let NodeKind::Moves | NodeKind::Exchanges = self.kind {
             marks.push(
-                if self.kind == Kind::Moves { "moves data" } else { "between devices" }.into(),
+                if self.kind == NodeKind::Moves { "moves data" } else { "between devices" }.into(),
             );
         }
         marks.extend(self.memory.padding_mark());
@@ -135,7 +135,7 @@ impl Node {
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum NodeKind {
     /// A parameter.
     Input,
     /// A constant.

@@ -6,8 +6,8 @@ use askama::Template;
 
 use crate::dot::wrapped;
 use crate::error::ViewError;
-use crate::layout::{At, Laid, Line, Size, lay_out};
-use crate::picture::{Change, EdgeKind, FrameKind, Kind, Node, Picture};
+use crate::layout::{At, DrawnLine, Laid, Size, lay_out};
+use crate::picture::{Change, EdgeKind, FrameKind, Node, NodeKind, Picture};
 use crate::scene::Scene;
 
 /// The width of a character, the height of a line, and the room around text, in pixels.
@@ -156,8 +156,8 @@ fn widest(lines: &[(String, &'static str)]) -> f64 {
 fn size(node: &Node) -> Size {
     let lines = lines(node);
     let slant = match node.kind {
-        Kind::Reduction => 22.0,
-        Kind::Input => 14.0,
+        NodeKind::Reduction => 22.0,
+        NodeKind::Input => 14.0,
         _ => 0.0,
     };
     let bar = if node.memory.is_padded { 9.0 } else { 0.0 };
@@ -207,18 +207,18 @@ fn r(x: f64) -> f64 {
 }
 
 /// The class of a kind in `picture.css`.
-fn kind_class(kind: Kind) -> &'static str {
+fn kind_class(kind: NodeKind) -> &'static str {
     match kind {
-        Kind::Input => "input",
-        Kind::Constant => "constant",
-        Kind::Elementwise => "elementwise",
-        Kind::Contraction => "contraction",
-        Kind::Reduction => "reduction",
-        Kind::Moves => "moves",
-        Kind::Exchanges => "exchanges",
-        Kind::Free => "free",
-        Kind::Control => "control",
-        Kind::Other => "other",
+        NodeKind::Input => "input",
+        NodeKind::Constant => "constant",
+        NodeKind::Elementwise => "elementwise",
+        NodeKind::Contraction => "contraction",
+        NodeKind::Reduction => "reduction",
+        NodeKind::Moves => "moves",
+        NodeKind::Exchanges => "exchanges",
+        NodeKind::Free => "free",
+        NodeKind::Control => "control",
+        NodeKind::Other => "other",
     }
 }
 
@@ -237,8 +237,8 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
     let (change, sign) = change_class(node.change);
     let lines = lines(node);
     let wide = widest(&lines);
-    let is_slanted = node.kind == Kind::Reduction;
-    let is_woven = matches!(node.kind, Kind::Moves | Kind::Exchanges);
+    let is_slanted = node.kind == NodeKind::Reduction;
+    let is_woven = matches!(node.kind, NodeKind::Moves | NodeKind::Exchanges);
     let full = size.width - 2.0 * PAD - if is_slanted { 22.0 } else { 0.0 };
     let share = node.weight.as_ref().map(|weight| weight.share).filter(|share| *share >= 0.001);
     let tall = |share: f64| (size.height * share).max(2.0);
@@ -260,9 +260,9 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
         text: clean(&format!("{}\n{}", node.text, node.origin.op_name)),
         is_slanted,
         round: match node.kind {
-            Kind::Input => 22.0,
-            Kind::Control => 10.0,
-            Kind::Free => 8.0,
+            NodeKind::Input => 22.0,
+            NodeKind::Control => 10.0,
+            NodeKind::Free => 8.0,
             _ => 3.0,
         },
         warmth: share.map(|share| (r(7.5 * share.sqrt()) / 10.0, r(tall(share)))),
@@ -271,7 +271,7 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
             let left = (size.width - wide) / 2.0 - 3.0;
             (r(left), r(wide + 6.0), lines.len() as f64 * LINE + 1.0)
         }),
-        has_inner: matches!(node.kind, Kind::Exchanges | Kind::Contraction),
+        has_inner: matches!(node.kind, NodeKind::Exchanges | NodeKind::Contraction),
         is_result: node.is_result,
         lines: texts.collect(),
         bar: node.memory.is_padded.then(|| {
@@ -282,7 +282,7 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
     }
 }
 
-fn line_drawing(line: &Line) -> LineDrawing {
+fn line_drawing(line: &DrawnLine) -> LineDrawing {
     let kind = match line.kind {
         EdgeKind::Data => "",
         EdgeKind::Result => "result",
@@ -313,7 +313,7 @@ fn path(points: &[At]) -> String {
 }
 
 /// The arrow heads: two for the reading of a large array, none at the border of a box.
-fn heads(line: &Line) -> Vec<String> {
+fn heads(line: &DrawnLine) -> Vec<String> {
     let [.., before, end] = line.points.as_slice() else { return Vec::new() };
     if !line.ends {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! What is drawn, and how it is marked, on small modules.
 
 use crate::common::{before_and_after, entry, module, node, options, picture};
-use tilewright_view::picture::{Change, EdgeKind, FrameKind, Kind};
+use tilewright_view::picture::{Change, EdgeKind, FrameKind, NodeKind};
 use tilewright_view::{Emit, Scene, Subject, ViewError, Weights};
 
 /// The sums of the groups of README.md.
@@ -17,17 +17,17 @@ fn what_moves_and_what_is_padded_is_marked() {
     let names: Vec<&str> = picture.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["x", "grouped", "sums"]);
     let grouped = node(&picture, "grouped");
-    assert_eq!(grouped.kind, Kind::Moves);
+    assert_eq!(grouped.kind, NodeKind::Moves);
     // 8 * 64 * 64 * 320 elements of 4 bytes are 40 MiB; 10 of 128 lanes are used.
     assert_eq!((grouped.memory.bytes, grouped.memory.padded_bytes), (40 << 20, 512 << 20));
     assert!(grouped.memory.is_padded && grouped.memory.is_large);
     let marks = ["moves data", "padded 12.8 times to 512 MiB", "reads a large array"];
     assert_eq!(grouped.marks(), marks);
     let sums = node(&picture, "sums");
-    assert_eq!((sums.kind, sums.title.as_str()), (Kind::Reduction, "reduce add {1,2,4}"));
+    assert_eq!((sums.kind, sums.title.as_str()), (NodeKind::Reduction, "reduce add {1,2,4}"));
     assert_eq!(sums.inlined, ["init 0"]);
     assert!(sums.is_result && !grouped.is_result && !sums.memory.is_padded);
-    assert_eq!(node(&picture, "x").kind, Kind::Input);
+    assert_eq!(node(&picture, "x").kind, NodeKind::Input);
     let edges: Vec<_> =
         picture.edges.iter().map(|edge| (edge.from, edge.to, edge.is_large)).collect();
     assert_eq!(edges, [(0, 1, true), (1, 2, true)]);
@@ -40,7 +40,7 @@ fn nothing_is_padded_or_moved_on_a_linear_memory() {
     let cpu = tilewright_view::Options::new(tilewright::target("cpu").expect("a target"));
     let scene = Scene::of(&entry(GROUP_SUMS), &cpu).expect("a picture");
     let grouped = node(&scene.sides[0].picture, "grouped");
-    assert_eq!((grouped.kind, grouped.memory.is_padded), (Kind::Free, false));
+    assert_eq!((grouped.kind, grouped.memory.is_padded), (NodeKind::Free, false));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn small_operands_are_lines_in_their_readers() {
 ",
     ));
     assert_eq!(node(&picture, "y").inlined, ["operand 0: x f32[4]", "operand 1: 2 everywhere"]);
-    assert_eq!(node(&picture, "t").kind, Kind::Constant);
-    assert_eq!(node(&picture, "z").kind, Kind::Free);
+    assert_eq!(node(&picture, "t").kind, NodeKind::Constant);
+    assert_eq!(node(&picture, "z").kind, NodeKind::Free);
     let stands: Vec<(&str, &str)> = picture
         .stands_for
         .iter()
@@ -86,10 +86,13 @@ fn kinds_of_movement() {
     ));
     let kind = |name| node(&picture, name).kind;
     for name in ["t", "c", "b", "d", "a"] {
-        assert_eq!(kind(name), Kind::Moves, "{name}");
+        assert_eq!(kind(name), NodeKind::Moves, "{name}");
     }
-    let others = [("g", Kind::Exchanges), ("m", Kind::Contraction), ("n", Kind::Elementwise)];
-    for (name, expected) in others.into_iter().chain([("s", Kind::Free), ("r", Kind::Control)]) {
+    let others =
+        [("g", NodeKind::Exchanges), ("m", NodeKind::Contraction), ("n", NodeKind::Elementwise)];
+    for (name, expected) in
+        others.into_iter().chain([("s", NodeKind::Free), ("r", NodeKind::Control)])
+    {
         assert_eq!(kind(name), expected, "{name}");
     }
     assert_eq!(node(&picture, "g").title, "all-reduce add");

@@ -4,7 +4,7 @@ use tilewright::Residency;
 use tilewright::ir::{ArrayShape, Family, InstId, Module, Op, Opcode};
 use tilewright::targets::{Alignment, MoveKind, Target};
 
-use crate::picture::Kind;
+use crate::picture::NodeKind;
 
 /// Returns the kind of an instruction's node, given where its value lives. `is_stored` says whether it
 /// lies in memory.
@@ -14,39 +14,39 @@ pub(super) fn of(
     target: &Target,
     residency: Residency,
     is_stored: bool,
-) -> Kind {
+) -> NodeKind {
     let op = module.op(id);
     let opcode = op.opcode();
     match op {
-        Op::Parameter(_) => return Kind::Input,
-        Op::Constant(_) => return Kind::Constant,
+        Op::Parameter(_) => return NodeKind::Input,
+        Op::Constant(_) => return NodeKind::Constant,
         Op::Reshape(_) | Op::DynamicReshape | Op::Transpose(_) => {
             // The model lets a small array have the layout of its reshape.
             let is_free = residency != Residency::Stored && target.alignment != Alignment::None;
             let moves = !is_free && moves(module, id, target);
-            return if moves { Kind::Moves } else { Kind::Free };
+            return if moves { NodeKind::Moves } else { NodeKind::Free };
         }
         Op::Broadcast(_) | Op::Iota(_) => {
-            return if is_stored { Kind::Moves } else { Kind::Free };
+            return if is_stored { NodeKind::Moves } else { NodeKind::Free };
         }
         Op::Bitcast | Op::BitcastConvert | Op::GetDimensionSize(_) | Op::SetDimensionSize(_) => {
-            return Kind::Free;
+            return NodeKind::Free;
         }
-        Op::PartitionId | Op::ReplicaId => return Kind::Other,
+        Op::PartitionId | Op::ReplicaId => return NodeKind::Other,
         _ => {}
     }
     match opcode.family() {
-        Family::Elementwise => Kind::Elementwise,
-        Family::Shaping | Family::Indexing => Kind::Moves,
-        Family::Contract => Kind::Contraction,
-        Family::Window | Family::Reduce => Kind::Reduction,
-        Family::Collective => Kind::Exchanges,
+        Family::Elementwise => NodeKind::Elementwise,
+        Family::Shaping | Family::Indexing => NodeKind::Moves,
+        Family::Contract => NodeKind::Contraction,
+        Family::Window | Family::Reduce => NodeKind::Reduction,
+        Family::Collective => NodeKind::Exchanges,
         Family::Control => match opcode {
-            Opcode::Infeed | Opcode::Outfeed | Opcode::Send | Opcode::Recv => Kind::Exchanges,
-            Opcode::CopyStart | Opcode::CopyDone => Kind::Moves,
-            _ => Kind::Control,
+            Opcode::Infeed | Opcode::Outfeed | Opcode::Send | Opcode::Recv => NodeKind::Exchanges,
+            Opcode::CopyStart | Opcode::CopyDone => NodeKind::Moves,
+            _ => NodeKind::Control,
         },
-        Family::Random | Family::Linalg => Kind::Other,
+        Family::Random | Family::Linalg => NodeKind::Other,
     }
 }
 

@@ -18,11 +18,11 @@ use tilewright::{CostModel, Ledger, Residency};
 
 use crate::error::ViewError;
 use crate::picture::{
-    Change, Edge, EdgeKind, Frame, FrameKind, Kind, Memory, Node, Origin, Picture, Weight,
+    Change, Edge, EdgeKind, Frame, FrameKind, Memory, Node, NodeKind, Origin, Picture, Weight,
 };
 use crate::scene::Weights;
 use crate::words;
-use plan::{Callee, Plan};
+use plan::{BoxPlan, Callee};
 use value::Value;
 
 /// The most operands that are lines in a node.
@@ -36,7 +36,7 @@ pub(crate) fn draw(
     weights: &Weights,
 ) -> Result<Picture, ViewError> {
     let ledger = Ledger::of(module, model);
-    let plan = Plan::new(module, root);
+    let plan = BoxPlan::new(module, root);
     let weights = weigh::Weights::new(module, model, &ledger, weights)?;
     if !weights.is_of(module) {
         return Err(ViewError::OtherProfile(module.instruction_count()));
@@ -76,7 +76,7 @@ struct Drawing<'m> {
     model: CostModel<'m>,
     ledger: Ledger<'m>,
     weights: weigh::Weights,
-    plan: Plan,
+    plan: BoxPlan,
     picture: Picture,
     /// How the readers of each instruction show its value.
     values: SecondaryMap<InstId, Option<Value>>,
@@ -187,8 +187,8 @@ impl Drawing<'_> {
             frame,
             kind,
             title: match kind {
-                Kind::Input => "parameter".to_owned(),
-                Kind::Constant => format!("constant {}", words::constant(module, id)),
+                NodeKind::Input => "parameter".to_owned(),
+                NodeKind::Constant => format!("constant {}", words::constant(module, id)),
                 _ => words::title(module, id),
             },
             shape: words::shape(module.shape(id)),

@@ -20,7 +20,7 @@ pub(super) struct Callee {
 /// The computations that are drawn. The maps are only looked up, so that their order is not
 /// observable.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct BoxPlan {
     /// Callers before callees.
     order: Vec<CompId>,
     /// The only caller of each computation that is drawn in the caller's box.
@@ -32,7 +32,7 @@ pub(super) struct Plan {
     first_operand: HashMap<CompId, usize>,
 }
 
-impl Plan {
+impl BoxPlan {
     pub(super) fn new(module: &Module, root: CompId) -> Self {
         let mut reached = module.call_order(root);
         reached.reverse();
