@@ -26,7 +26,7 @@ enum Slot<T> {
 }
 
 /// The difference between attributes and types.
-trait Kind: Clone + Sized {
+trait EntryKind: Clone + Sized {
     const NAME: &'static str;
     fn entries<'e, 'b>(file: &'e File<'b>) -> &'e [Entry<'b>];
     fn slots<'e>(entries: &'e mut Entries<'_>) -> &'e mut Vec<Slot<Self>>;
@@ -140,7 +140,7 @@ impl<'b> Entries<'b> {
     }
 
     /// Returns a copy of an attribute or a type.
-    fn entry<K: Kind>(&mut self, index: u64, at: &Cursor<'_>) -> Read<K> {
+    fn entry<K: EntryKind>(&mut self, index: u64, at: &Cursor<'_>) -> Read<K> {
         let missing = || at.error(format!("there is no {} {index}", K::NAME));
         let index = usize::try_from(index).map_err(|_| missing())?;
         let slot = K::slots(self).get_mut(index).ok_or_else(missing)?;
@@ -170,7 +170,7 @@ impl<'b> Entries<'b> {
         }
     }
 
-    fn decode<K: Kind>(&mut self, entry: Entry<'b>) -> Read<K> {
+    fn decode<K: EntryKind>(&mut self, entry: Entry<'b>) -> Read<K> {
         let mut cursor = entry.encoding;
         if self.depth > MAX_DEPTH {
             return Err(cursor.error(format!("{}s are nested too deeply", K::NAME)));
@@ -198,7 +198,7 @@ impl<'b> Entries<'b> {
     }
 }
 
-impl Kind for Attribute {
+impl EntryKind for Attribute {
     const NAME: &'static str = "attribute";
 
     fn entries<'e, 'b>(file: &'e File<'b>) -> &'e [Entry<'b>] {
@@ -214,7 +214,7 @@ impl Kind for Attribute {
             attributes.iter().map(|(_, value)| 1 + value.weight()).sum()
         };
         1 + match self {
-            Self::Array(items) => items.iter().map(Kind::weight).sum(),
+            Self::Array(items) => items.iter().map(EntryKind::weight).sum(),
             Self::Dictionary(attributes) => named(attributes),
             Self::Dialect(attribute) => named(&attribute.parameters),
             Self::Integer(_, ty) | Self::Float(_, ty) => ty.weight(),
@@ -243,7 +243,7 @@ impl Kind for Attribute {
     }
 }
 
-impl Kind for Type {
+impl EntryKind for Type {
     const NAME: &'static str = "type";
 
     fn entries<'e, 'b>(file: &'e File<'b>) -> &'e [Entry<'b>] {
@@ -255,7 +255,7 @@ impl Kind for Type {
     }
 
     fn weight(&self) -> usize {
-        let all = |types: &[Self]| -> usize { types.iter().map(Kind::weight).sum() };
+        let all = |types: &[Self]| -> usize { types.iter().map(EntryKind::weight).sum() };
         1 + match self {
             Self::Tuple(types) | Self::Future(types) => all(types),
             Self::Function(function) => all(&function.inputs) + all(&function.results),

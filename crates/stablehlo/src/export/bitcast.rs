@@ -11,7 +11,7 @@ use super::value::Yield;
 use crate::mlir::{Attribute, Attributes};
 
 /// An operation that helps, with the shape of its result.
-struct Step {
+struct HelperOp {
     name: &'static str,
     attributes: Attributes,
     shape: ArrayShape,
@@ -31,7 +31,7 @@ pub(super) fn bitcast<'m>(body: &mut Body<'_, 'm>, id: InstId, _: &'m Op) -> Exp
     let [mut value] = body.yielded(operand)?.leaves()[..] else {
         return Err(body.invalid("its operand is no array"));
     };
-    for Step { name, attributes, shape } in steps {
+    for HelperOp { name, attributes, shape } in steps {
         value = body.help(name, &[value], attributes, types::tensor(&shape));
     }
     body.emit(id, last.name, &[value], last.attributes, Vec::new())
@@ -57,7 +57,7 @@ fn same(body: &mut Body<'_, '_>, id: InstId) -> Export<()> {
 }
 
 /// Returns the operations that read the buffer of one array as another one; none if nothing moves.
-fn steps(from: &ArrayShape, to: &ArrayShape) -> Result<Vec<Step>, &'static str> {
+fn steps(from: &ArrayShape, to: &ArrayShape) -> Result<Vec<HelperOp>, &'static str> {
     let (order, back) = (order(from)?, order(to)?);
     let in_memory = |shape: &ArrayShape, order: &[usize]| -> Dims {
         order.iter().filter_map(|&dim| shape.dims().get(dim).copied()).collect()
@@ -113,18 +113,22 @@ fn order(shape: &ArrayShape) -> Result<Vec<usize>, &'static str> {
     }
 }
 
-fn transpose(permutation: &[usize], shape: ArrayShape) -> Step {
+fn transpose(permutation: &[usize], shape: ArrayShape) -> HelperOp {
     let permutation = permutation.iter().filter_map(|&dim| i64::try_from(dim).ok());
     let attributes = vec![("permutation".into(), Attribute::i64s(permutation))];
-    Step { name: "stablehlo.transpose", attributes, shape }
+    HelperOp { name: "stablehlo.transpose", attributes, shape }
 }
 
-fn reshape(shape: ArrayShape) -> Step {
-    Step { name: "stablehlo.reshape", attributes: Attributes::new(), shape }
+fn reshape(shape: ArrayShape) -> HelperOp {
+    HelperOp { name: "stablehlo.reshape", attributes: Attributes::new(), shape }
 }
 
 /// Reads all elements in a row as those of another type.
-fn convert(steps: &mut Vec<Step>, from: &ArrayShape, to: ElementType) -> Result<(), &'static str> {
+fn convert(
+    steps: &mut Vec<HelperOp>,
+    from: &ArrayShape,
+    to: ElementType,
+) -> Result<(), &'static str> {
     let of = from.element_type;
     let (bits, wanted) = (i64::from(of.bits()), i64::from(to.bits()));
     let is_number = |ty: ElementType| ty.bits() >= 8 && !ty.is_complex();
@@ -142,6 +146,10 @@ fn convert(steps: &mut Vec<Step>, from: &ArrayShape, to: ElementType) -> Result<
     };
     steps.push(reshape(ArrayShape::new(of, row)));
     let shape = ArrayShape::new(to, converted);
-    steps.push(Step { name: "stablehlo.bitcast_convert", attributes: Attributes::new(), shape });
+    steps.push(HelperOp {
+        name: "stablehlo.bitcast_convert",
+        attributes: Attributes::new(),
+        shape,
+    });
     Ok(())
 }

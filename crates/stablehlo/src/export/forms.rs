@@ -8,7 +8,7 @@ use tilewright_ir::ops::dims::{ConvDims, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 
 use super::attributes::{table, word};
-use crate::dialect::{self, Joined, Kind, Parameter, Structure};
+use crate::dialect::{self, AttrKind, Joined, Parameter, Structure};
 use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Type};
 
 /// Returns the attributes of an instruction by the row of the op that it becomes.
@@ -19,7 +19,7 @@ pub(super) fn write(row: &dialect::Op, op: &Op) -> Attributes {
     let mut written = Attributes::new();
     for attr in row.attributes() {
         let value = match (attr.kind, attr.hlo) {
-            (Kind::Structure(structure), _) => Some(parameters(structure, find)),
+            (AttrKind::Structure(structure), _) => Some(parameters(structure, find)),
             (kind, Some(hlo)) => match find(hlo) {
                 Some(value) => single(kind, value),
                 None => missing(kind),
@@ -59,39 +59,39 @@ fn parameters<'v>(
 }
 
 /// Returns what StableHLO writes for an attribute that HLO leaves out.
-fn missing(kind: Kind) -> Option<Attribute> {
+fn missing(kind: AttrKind) -> Option<Attribute> {
     match kind {
-        Kind::Dims => Some(Attribute::i64s([])),
-        Kind::Bool => Some(Attribute::Bool(false)),
-        Kind::Integer(..) => Some(Attribute::i64(1)),
-        Kind::Groups => Some(table(&[])),
+        AttrKind::Dims => Some(Attribute::i64s([])),
+        AttrKind::Bool => Some(Attribute::Bool(false)),
+        AttrKind::Integer(..) => Some(Attribute::i64(1)),
+        AttrKind::Groups => Some(table(&[])),
         _ => None,
     }
 }
 
-fn single(kind: Kind, value: &AttrValue) -> Option<Attribute> {
+fn single(kind: AttrKind, value: &AttrValue) -> Option<Attribute> {
     Some(match (kind, value) {
-        (Kind::Dims, AttrValue::Dims(dims)) => Attribute::i64s(dims.iter().copied()),
-        (Kind::Integer(bits, _), AttrValue::Int(value)) => Attribute::integer(*value, bits),
-        (Kind::OneDim, AttrValue::Dims(dims)) => Attribute::i64(*dims.first()?),
-        (Kind::Float(_), AttrValue::Float(value)) => {
+        (AttrKind::Dims, AttrValue::Dims(dims)) => Attribute::i64s(dims.iter().copied()),
+        (AttrKind::Integer(bits, _), AttrValue::Int(value)) => Attribute::integer(*value, bits),
+        (AttrKind::OneDim, AttrValue::Dims(dims)) => Attribute::i64(*dims.first()?),
+        (AttrKind::Float(_), AttrValue::Float(value)) => {
             Attribute::Float(f64::from(value.0), Type::Scalar(Scalar::Float("f32".into())))
         }
-        (Kind::Bool, AttrValue::Bool(value)) => Attribute::Bool(*value),
-        (Kind::Unit, AttrValue::Bool(true)) => Attribute::Unit,
-        (Kind::Word(name), AttrValue::Word(value)) => word(name, value),
-        (Kind::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
+        (AttrKind::Bool, AttrValue::Bool(value)) => Attribute::Bool(*value),
+        (AttrKind::Unit, AttrValue::Bool(true)) => Attribute::Unit,
+        (AttrKind::Word(name), AttrValue::Word(value)) => word(name, value),
+        (AttrKind::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
             word(name, &value.strip_prefix(prefix).unwrap_or(value).to_uppercase())
         }
-        (Kind::Precisions, AttrValue::Words(words)) => {
+        (AttrKind::Precisions, AttrValue::Words(words)) => {
             let words = words.iter().map(|value| word("precision", &value.to_uppercase()));
             Attribute::Array(words.collect())
         }
-        (Kind::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
-        (Kind::Pairs, AttrValue::Pairs(pairs)) => {
+        (AttrKind::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
+        (AttrKind::Pairs, AttrValue::Pairs(pairs)) => {
             table(&pairs.iter().map(|&(from, to)| vec![from, to]).collect::<Vec<_>>())
         }
-        (Kind::Channel, AttrValue::Int(handle)) => {
+        (AttrKind::Channel, AttrValue::Int(handle)) => {
             // The type of a channel between devices.
             let parameters = vec![
                 ("handle".into(), Attribute::i64(*handle)),
@@ -99,9 +99,9 @@ fn single(kind: Kind, value: &AttrValue) -> Option<Attribute> {
             ];
             Attribute::structure("stablehlo", "channel_handle", parameters)
         }
-        (Kind::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
-        (Kind::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
-        (Kind::Convolution, AttrValue::ConvDims(dims)) => conv(dims),
+        (AttrKind::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
+        (AttrKind::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
+        (AttrKind::Convolution, AttrValue::ConvDims(dims)) => conv(dims),
         _ => return None,
     })
 }

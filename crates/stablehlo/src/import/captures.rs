@@ -18,7 +18,7 @@ pub(super) fn captured<'r>(regions: impl Iterator<Item = &'r Region> + Clone) ->
 }
 
 /// A step of the walk: the operations of a region, or one operation after its regions.
-enum Step<'r> {
+enum Visit<'r> {
     Region(&'r Region),
     Operation(&'r Operation),
     Uses(&'r Operation),
@@ -29,21 +29,21 @@ fn visit(
     inside: &mut FxHashSet<Value>,
     used: &mut IndexSet<Value, FxBuildHasher>,
 ) {
-    let mut rest = vec![Step::Region(region)];
+    let mut rest = vec![Visit::Region(region)];
     while let Some(step) = rest.pop() {
         match step {
-            Step::Region(region) => {
+            Visit::Region(region) => {
                 for block in region.blocks.iter().rev() {
                     inside.extend(&block.arguments);
-                    rest.extend(block.operations.iter().rev().map(Step::Operation));
+                    rest.extend(block.operations.iter().rev().map(Visit::Operation));
                 }
             }
-            Step::Operation(operation) => {
+            Visit::Operation(operation) => {
                 inside.extend(&operation.results);
-                rest.push(Step::Uses(operation));
-                rest.extend(operation.regions.iter().rev().map(Step::Region));
+                rest.push(Visit::Uses(operation));
+                rest.extend(operation.regions.iter().rev().map(Visit::Region));
             }
-            Step::Uses(operation) => used.extend(&operation.operands),
+            Visit::Uses(operation) => used.extend(&operation.operands),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::attributes::{
     optional_text, pairs, parameter, table, text,
 };
 use super::error::Import;
-use crate::dialect::{Attr, Field, Joined, Kind, Need, Op, Structure};
+use crate::dialect::{Attr, AttrKind, Field, Joined, Need, Op, Structure};
 use crate::mlir::{Attribute, DialectAttribute, Operation, Program, Type};
 
 /// Reads the attributes of HLO that an operation has, by the row of its op.
@@ -24,7 +24,7 @@ pub(super) fn read(program: &Program, op: &Op, operation: &Operation) -> Import<
         {
             values.insert(hlo, value);
         }
-        if let Kind::Structure(structure) = attr.kind {
+        if let AttrKind::Structure(structure) = attr.kind {
             parameters(operation, attr.name, structure, &mut values)?;
         }
     }
@@ -66,12 +66,12 @@ fn parameters(
 fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option<AttrValue>> {
     let name = attr.name;
     Ok(match attr.kind {
-        Kind::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
-        Kind::Integer(..) => match optional_int(operation, name)? {
+        AttrKind::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
+        AttrKind::Integer(..) => match optional_int(operation, name)? {
             None if attr.need == Need::Required => return Err(missing(operation, name)),
             found => found.map(AttrValue::Int),
         },
-        Kind::OneDim => {
+        AttrKind::OneDim => {
             let dim = optional_int(operation, name)?;
             if dim.is_none() && attr.need == Need::Required {
                 return Err(missing(operation, name));
@@ -79,38 +79,38 @@ fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option
             // The dimension of a sort is the last one unless it is given.
             Some(AttrValue::Dims([dim.unwrap_or(-1)].into_iter().collect()))
         }
-        Kind::Float(_) => match find(operation, name) {
+        AttrKind::Float(_) => match find(operation, name) {
             #[allow(clippy::cast_possible_truncation, reason = "the attribute has 32 bits")]
             Some(Attribute::Float(value, _)) => Some(AttrValue::Float(Real(*value as f32))),
             _ => return Err(misfit(operation, name, "a float")),
         },
-        Kind::Bool | Kind::Unit => optional_bool(operation, name)?.map(AttrValue::Bool),
-        Kind::Word(_) => {
+        AttrKind::Bool | AttrKind::Unit => optional_bool(operation, name)?.map(AttrValue::Bool),
+        AttrKind::Word(_) => {
             optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
         }
-        Kind::PrefixedWord(_, prefix) => optional_text(operation, name)?
+        AttrKind::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
-        Kind::Precisions => precisions(operation, name)?,
-        Kind::Groups => groups(program, operation, name)?,
-        Kind::Pairs => {
+        AttrKind::Precisions => precisions(operation, name)?,
+        AttrKind::Groups => groups(program, operation, name)?,
+        AttrKind::Pairs => {
             let pairs = pairs(operation, name)?.ok_or_else(|| missing(operation, name))?;
             Some(AttrValue::Pairs(pairs.to_vec()))
         }
-        Kind::Channel => channel(operation, name)?,
-        Kind::Accuracy => accuracy(operation, name)?,
-        Kind::Algorithm => algorithm(operation, name)?,
-        Kind::Convolution => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
+        AttrKind::Channel => channel(operation, name)?,
+        AttrKind::Accuracy => accuracy(operation, name)?,
+        AttrKind::Algorithm => algorithm(operation, name)?,
+        AttrKind::Convolution => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
         // HLO has no such attributes.
-        Kind::Any
-        | Kind::Bools
-        | Kind::Name
-        | Kind::Number(_)
-        | Kind::Sharding(_)
-        | Kind::Shardings
-        | Kind::Structure(_)
-        | Kind::Symbol
-        | Kind::Symbols
-        | Kind::Text => None,
+        AttrKind::Any
+        | AttrKind::Bools
+        | AttrKind::Name
+        | AttrKind::Number(_)
+        | AttrKind::Sharding(_)
+        | AttrKind::Shardings
+        | AttrKind::Structure(_)
+        | AttrKind::Symbol
+        | AttrKind::Symbols
+        | AttrKind::Text => None,
     })
 }
 

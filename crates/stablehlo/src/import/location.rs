@@ -29,7 +29,7 @@ pub(super) struct Frames {
 }
 
 /// A frame: the name of the function, and where it is.
-struct Place<'l> {
+struct SourceFrame<'l> {
     function: &'l SmolStr,
     file: &'l SmolStr,
     start: (u32, u32),
@@ -88,7 +88,7 @@ impl Frames {
         }
     }
 
-    fn add(&mut self, place: &Place<'_>, parent: i64) -> i64 {
+    fn add(&mut self, place: &SourceFrame<'_>, parent: i64) -> i64 {
         let file = numbered(&mut self.files, &mut self.tables.file_names, place.file);
         let names = &mut self.tables.function_names;
         let function = numbered(&mut self.functions, names, place.function);
@@ -130,11 +130,11 @@ fn length<T>(list: &[T]) -> i64 {
 }
 
 /// Returns the frame that a location is, if it is one.
-fn frame(location: &Location) -> Option<Place<'_>> {
+fn frame(location: &Location) -> Option<SourceFrame<'_>> {
     let Location::Name { name, child } = location else { return None };
     match &**child {
         Location::File { file, start, end } => {
-            Some(Place { function: name, file, start: *start, end: *end })
+            Some(SourceFrame { function: name, file, start: *start, end: *end })
         }
         _ => None,
     }

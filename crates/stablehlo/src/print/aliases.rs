@@ -11,7 +11,7 @@ use crate::mlir::Location;
 /// The locations of a program, each once, and their aliases.
 #[derive(Default)]
 pub(super) struct Aliases {
-    nodes: Vec<Node>,
+    nodes: Vec<LocationNode>,
     known: HashMap<Key, usize, FxBuildHasher>,
     /// The node of a location by its address, so that a part of many locations is read once.
     seen: FxHashMap<*const Location, usize>,
@@ -20,7 +20,7 @@ pub(super) struct Aliases {
 }
 
 /// A location, whose parts are other nodes.
-struct Node {
+struct LocationNode {
     /// The text, in pieces between which the parts go.
     pieces: Vec<String>,
     parts: Vec<usize>,
@@ -124,7 +124,7 @@ impl Aliases {
         let at = self.nodes.len();
         self.known.insert((pieces.clone(), parts.clone()), at);
         let (is_met, is_deferred, number) = (false, true, 0);
-        self.nodes.push(Node { pieces, parts, depth, is_met, is_deferred, number });
+        self.nodes.push(LocationNode { pieces, parts, depth, is_met, is_deferred, number });
         at
     }
 

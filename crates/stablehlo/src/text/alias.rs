@@ -28,13 +28,13 @@ struct Alias {
     start: usize,
     /// The offset after the value.
     end: usize,
-    state: State,
+    state: AliasState,
     /// The size of the value with all aliases in it, in bytes of text.
     size: usize,
     depth: u32,
 }
 
-enum State {
+enum AliasState {
     Unread,
     /// It is being read, so that it cannot be used.
     Begun,
@@ -61,7 +61,7 @@ impl<'s> Parser<'s> {
                 let alias = Alias {
                     start: self.position,
                     end: self.position,
-                    state: State::Unread,
+                    state: AliasState::Unread,
                     size: 0,
                     depth: 0,
                 };
@@ -100,10 +100,10 @@ impl<'s> Parser<'s> {
     /// Reads the value of an alias if this was not done.
     fn read_alias(&mut self, name: &'s str) -> Parse<()> {
         let Some(alias) = self.aliases.known.get_mut(name) else { return Ok(()) };
-        if !matches!(alias.state, State::Unread) {
+        if !matches!(alias.state, AliasState::Unread) {
             return Ok(());
         }
-        alias.state = State::Begun;
+        alias.state = AliasState::Begun;
         let start = alias.start;
         let before = (self.position, self.deepest, self.aliases.copied);
         self.position = start;
@@ -127,7 +127,7 @@ impl<'s> Parser<'s> {
         self.position = before.0;
         self.deepest = self.deepest.max(before.1);
         if let Some(alias) = self.aliases.known.get_mut(name) {
-            *alias = Alias { start, end, state: State::Read(target), size, depth };
+            *alias = Alias { start, end, state: AliasState::Read(target), size, depth };
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl<'s> Parser<'s> {
             let help = format!("`{name} = ...` may stand before or after the module");
             return Err(SyntaxError::new(place, format!("there is no alias `{name}`")).help(help));
         };
-        let State::Read(target) = &alias.state else {
+        let AliasState::Read(target) = &alias.state else {
             return Err(SyntaxError::new(place, format!("the alias `{name}` contains itself")));
         };
         let (target, depth) = (target.clone(), alias.depth);

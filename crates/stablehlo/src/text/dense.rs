@@ -47,7 +47,7 @@ impl Format {
 }
 
 /// The dims of a constant and the number of its elements.
-struct Shape {
+struct DenseShape {
     dims: Vec<usize>,
     count: usize,
 }
@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn elements(&mut self, format: &Format, shape: &Shape) -> Parse<Elements> {
+    fn elements(&mut self, format: &Format, shape: &DenseShape) -> Parse<Elements> {
         if let Format::String = format {
             return self.strings(shape).map(Elements::Strings);
         }
@@ -127,7 +127,7 @@ impl<'s> Parser<'s> {
         if self.peek() == b'>' { Ok(()) } else { Err(self.unexpected("`>`")) }
     }
 
-    fn strings(&mut self, shape: &Shape) -> Parse<Vec<Arc<[u8]>>> {
+    fn strings(&mut self, shape: &DenseShape) -> Parse<Vec<Arc<[u8]>>> {
         let mut strings = Vec::new();
         let mut item = |parser: &mut Self| {
             strings.push(parser.string("a string in quotes")?);
@@ -211,7 +211,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The bytes of all elements, or of one that all are equal to.
-    fn blob_elements(&mut self, format: &Format, shape: &Shape) -> Parse<Vec<u8>> {
+    fn blob_elements(&mut self, format: &Format, shape: &DenseShape) -> Parse<Vec<u8>> {
         let start = self.position;
         let mut bytes = self.blob()?;
         self.end_of_elements()?;
@@ -267,11 +267,11 @@ fn push(bytes: &mut Vec<u8>, value: u64, count: usize) {
     bytes.extend(value.to_le_bytes().iter().take(count));
 }
 
-fn shape(tensor: &TensorType) -> Option<Shape> {
+fn shape(tensor: &TensorType) -> Option<DenseShape> {
     let dims: Option<Vec<usize>> =
         tensor.dims.iter().map(|dim| usize::try_from((*dim)?).ok()).collect();
     let dims = dims?;
     let known = || dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim));
     let count = if dims.contains(&0) { 0 } else { known()? };
-    i64::try_from(count).ok().map(|_| Shape { dims, count })
+    i64::try_from(count).ok().map(|_| DenseShape { dims, count })
 }

@@ -3,18 +3,18 @@
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::dialect::{
-    self, Attr, Field, Initial, Kind, Newer, Op, Parameter, Version, api_version,
+    self, Attr, AttrKind, Field, Initial, Newer, Op, Parameter, Version, api_version,
 };
 use crate::mlir::{Attribute, Attributes, DialectAttribute, Operation, Type, value_of};
 
 /// The operation of VHLO that an operation of StableHLO becomes in a version.
-pub(crate) struct Plan {
+pub(crate) struct VersionedOp {
     op: &'static Op,
     /// The version of the op.
     version: usize,
 }
 
-impl Plan {
+impl VersionedOp {
     /// Returns the operation for that of StableHLO with this name. `None`: the version has none.
     pub(crate) fn of(name: &str, version: Version) -> Option<Self> {
         let op = dialect::op(name)?;
@@ -46,7 +46,7 @@ impl Plan {
         for (name, value) in attributes {
             let attr = self.op.attribute(name);
             let structure = attr.and_then(Attr::structure);
-            let is_channel = attr.is_some_and(|attr| matches!(attr.kind, Kind::Channel));
+            let is_channel = attr.is_some_and(|attr| matches!(attr.kind, AttrKind::Channel));
             if structure.is_none() && !is_channel {
                 converted
                     .push((name.clone(), attr.map_or(value.clone(), |attr| plain(attr, value))));
@@ -81,7 +81,7 @@ impl Plan {
             }
             let value = match attr.initial() {
                 Some(initial) => initial.value(attributes)?,
-                None if matches!(attr.kind, Kind::Algorithm) => {
+                None if matches!(attr.kind, AttrKind::Algorithm) => {
                     Attribute::Type(Box::new(Type::None))
                 }
                 None => return Err(format!("the attribute `{name}` is missing")),
@@ -115,7 +115,7 @@ impl Plan {
 /// Converts an attribute that is one in VHLO, too.
 fn plain(attr: &Attr, value: &Attribute) -> Attribute {
     match (attr.kind, attr.initial(), value) {
-        (Kind::Unit, _, Attribute::Unit) => Attribute::Bool(true),
+        (AttrKind::Unit, _, Attribute::Unit) => Attribute::Bool(true),
         (_, Some(Initial::OriginalApi), Attribute::Integer(version, _)) => {
             api_version(i64::try_from(*version).unwrap_or(i64::MAX))
         }

@@ -11,6 +11,6 @@ mod read;
 mod upgrade;
 
 pub(crate) use codes::{SCALARS, code, type_code};
-pub(crate) use downgrade::Plan;
+pub(crate) use downgrade::VersionedOp;
 pub(crate) use read::{attribute, ty};
 pub(crate) use upgrade::upgrade;

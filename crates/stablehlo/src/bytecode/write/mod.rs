@@ -98,7 +98,7 @@ struct Writer<'p> {
     tables: Tables,
     /// The numbers of locations by their addresses.
     locations: FxHashMap<usize, u64>,
-    plans: FxHashMap<smol_str::SmolStr, Option<std::sync::Arc<crate::vhlo::Plan>>>,
+    plans: FxHashMap<smol_str::SmolStr, Option<std::sync::Arc<crate::vhlo::VersionedOp>>>,
     /// The numbers of the values that can be used here.
     values: FxHashMap<crate::mlir::Value, u64>,
 }

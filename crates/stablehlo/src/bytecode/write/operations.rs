@@ -8,7 +8,7 @@ use super::super::error::WriteError;
 use super::emitter::Emitter;
 use super::{Format, Writer};
 use crate::mlir::{Block, Location, Operation, Region, Value};
-use crate::vhlo::Plan;
+use crate::vhlo::VersionedOp;
 
 /// Operations whose regions do not see the values around them.
 const ISOLATED: &[&str] = &["builtin.module", "func.func"];
@@ -180,13 +180,13 @@ impl Writer<'_> {
     }
 
     /// Returns the operation of VHLO that is written; `None` if the operation is written as it is.
-    fn plan(&mut self, operation: &Operation) -> Result<Option<Arc<Plan>>, String> {
+    fn plan(&mut self, operation: &Operation) -> Result<Option<Arc<VersionedOp>>, String> {
         let Format::Portable(version) = self.format else { return Ok(None) };
         if !operation.name.starts_with("stablehlo.") && !operation.name.starts_with("func.") {
             return Ok(None);
         }
         let of = (version.major, version.minor);
-        let make = || Plan::of(&operation.name, of).map(Arc::new);
+        let make = || VersionedOp::of(&operation.name, of).map(Arc::new);
         let plan = self.plans.entry(operation.name.clone()).or_insert_with(make).clone();
         let plan = plan.ok_or_else(|| format!("StableHLO {version} has no such operation"))?;
         plan.check(operation, of)?;

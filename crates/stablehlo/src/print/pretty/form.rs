@@ -4,11 +4,11 @@ use smol_str::SmolStr;
 
 use super::super::{attribute, elements, list, quoted, word};
 use super::{Fit, Printer, Unfit};
-use crate::dialect::{self, Kind, Need, Op, Own, Part};
+use crate::dialect::{self, AttrKind, Need, Op, Own, Part};
 use crate::mlir::{Attribute, DenseArray, DialectAttribute, Operation, Scalar, Sign, Type, Value};
 
 /// How far an operation is written.
-pub(super) struct State<'p> {
+pub(super) struct FormState<'p> {
     pub(super) operation: &'p Operation,
     op: &'static Op,
     pub(super) depth: usize,
@@ -26,7 +26,7 @@ pub(super) struct State<'p> {
 impl<'p> Printer<'p> {
     /// Writes an operation in the form of its op.
     pub(super) fn form(&mut self, op: &'static Op, operation: &'p Operation, depth: usize) -> Fit {
-        let mut state = State {
+        let mut state = FormState {
             operation,
             op,
             depth,
@@ -45,11 +45,11 @@ impl<'p> Printer<'p> {
         if is_complete { Ok(()) } else { Err(Unfit) }
     }
 
-    fn parts(&mut self, parts: &'static [Part], state: &mut State<'p>) -> Fit {
+    fn parts(&mut self, parts: &'static [Part], state: &mut FormState<'p>) -> Fit {
         parts.iter().try_for_each(|part| self.part(part, state))
     }
 
-    fn part(&mut self, part: &'static Part, state: &mut State<'p>) -> Fit {
+    fn part(&mut self, part: &'static Part, state: &mut FormState<'p>) -> Fit {
         match part {
             Part::Text(text) => self.literal(text, state),
             Part::Glued(text) => {
@@ -112,7 +112,7 @@ impl<'p> Printer<'p> {
     }
 
     /// Writes the space before anything but a literal.
-    fn space(&mut self, state: &mut State<'_>) {
+    fn space(&mut self, state: &mut FormState<'_>) {
         if state.has_space || !state.is_punctuation {
             self.out.push(' ');
         }
@@ -120,7 +120,7 @@ impl<'p> Printer<'p> {
     }
 
     /// Writes a literal with the spaces that MLIR's generator of printers gives it.
-    fn literal(&mut self, text: &str, state: &mut State<'_>) {
+    fn literal(&mut self, text: &str, state: &mut FormState<'_>) {
         let tight = if state.is_punctuation { ">)}]," } else { "<>(){}[]," };
         if state.has_space && !(text.len() == 1 && tight.contains(text)) {
             self.out.push(' ');
@@ -131,7 +131,7 @@ impl<'p> Printer<'p> {
     }
 
     /// Writes the attributes that stand nowhere else in the form.
-    pub(super) fn dictionary(&mut self, state: &State<'_>) {
+    pub(super) fn dictionary(&mut self, state: &FormState<'_>) {
         let operation = state.operation;
         self.dictionary_without(operation, |name| state.written.contains(&name));
     }
@@ -149,48 +149,54 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn kind(&mut self, kind: Kind, value: &Attribute, state: &State<'_>) -> Fit {
+    fn kind(&mut self, kind: AttrKind, value: &Attribute, state: &FormState<'_>) -> Fit {
         let out = &mut self.out;
         match (kind, value) {
-            (Kind::OneDim, Attribute::Integer(..)) => {
-                self.kind(Kind::Integer(64, Sign::Signless), value, state)?;
+            (AttrKind::OneDim, Attribute::Integer(..)) => {
+                self.kind(AttrKind::Integer(64, Sign::Signless), value, state)?;
             }
-            (Kind::Integer(bits, sign), Attribute::Integer(value, ty)) => {
+            (AttrKind::Integer(bits, sign), Attribute::Integer(value, ty)) => {
                 let own = Type::Scalar(Scalar::Integer { bits, sign });
                 if *ty != own {
                     return Err(Unfit);
                 }
                 out.push_str(&value.to_string());
             }
-            (Kind::Float(64), Attribute::Float(value, ty @ Type::Scalar(Scalar::Float(name))))
-                if name == "f64" && value.is_finite() =>
-            {
+            (
+                AttrKind::Float(64),
+                Attribute::Float(value, ty @ Type::Scalar(Scalar::Float(name))),
+            ) if name == "f64" && value.is_finite() => {
                 elements::float(out, *value, ty);
             }
-            (Kind::Bool, Attribute::Bool(value)) => {
+            (AttrKind::Bool, Attribute::Bool(value)) => {
                 out.push_str(if *value { "true" } else { "false" });
             }
-            (Kind::Dims, Attribute::DenseArray(DenseArray::I64(values))) => {
+            (AttrKind::Dims, Attribute::DenseArray(DenseArray::I64(values))) => {
                 integers(out, values);
             }
-            (Kind::Text, Attribute::String(bytes)) => quoted(out, bytes),
-            (Kind::Name, Attribute::String(bytes)) => {
+            (AttrKind::Text, Attribute::String(bytes)) => quoted(out, bytes),
+            (AttrKind::Name, Attribute::String(bytes)) => {
                 out.push('@');
                 word(out, std::str::from_utf8(bytes).map_err(|_| Unfit)?);
             }
-            (Kind::Symbol, Attribute::Symbol(_)) | (Kind::Any, _) => attribute::push(out, value, 0),
-            (Kind::Word(name) | Kind::PrefixedWord(name, _), Attribute::Dialect(attribute)) => {
+            (AttrKind::Symbol, Attribute::Symbol(_)) | (AttrKind::Any, _) => {
+                attribute::push(out, value, 0);
+            }
+            (
+                AttrKind::Word(name) | AttrKind::PrefixedWord(name, _),
+                Attribute::Dialect(attribute),
+            ) => {
                 let dialect = state.operation.name.split('.').next().unwrap_or_default();
                 out.push_str(word_of(attribute, dialect, name)?);
             }
-            (Kind::Number(words), Attribute::Integer(number, ty)) => {
+            (AttrKind::Number(words), Attribute::Integer(number, ty)) => {
                 out.push_str(numbered(words, *number, ty)?);
             }
-            (Kind::Sharding(name), Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
+            (AttrKind::Sharding(name), Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
                 let rest = text.strip_prefix(name).filter(|rest| rest.starts_with(['<', '[', '{']));
                 out.push_str(rest.ok_or(Unfit)?);
             }
-            (Kind::Shardings, Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
+            (AttrKind::Shardings, Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
                 let rest = text.strip_prefix("sharding_per_value<");
                 out.push_str(rest.and_then(|rest| rest.strip_suffix('>')).ok_or(Unfit)?);
             }
@@ -224,7 +230,7 @@ fn is_default(operation: &Operation, name: &str, value: &Attribute) -> bool {
 }
 
 /// Notes the attributes that have a place of their own in a form.
-fn note_attributes(parts: &'static [Part], state: &mut State<'_>) {
+fn note_attributes(parts: &'static [Part], state: &mut FormState<'_>) {
     for part in parts {
         match part {
             Part::Attribute(name) => state.written.push(name),
@@ -236,7 +242,7 @@ fn note_attributes(parts: &'static [Part], state: &mut State<'_>) {
 }
 
 /// Checks whether parts that may be missing are there.
-fn is_there(parts: &[Part], state: &State<'_>) -> bool {
+fn is_there(parts: &[Part], state: &FormState<'_>) -> bool {
     let operation = state.operation;
     let attribute = parts.iter().find_map(|part| match part {
         Part::Attribute(name) => Some(name),

@@ -1,7 +1,7 @@
 //! The parts that only one form, or a few, have.
 
 use super::super::{attribute, elements, list};
-use super::form::{State, integers, numbered, word_of};
+use super::form::{FormState, integers, numbered, word_of};
 use super::{Fit, Label, Printer, Unfit};
 use crate::dialect::{Own, Types};
 use crate::mlir::{
@@ -9,7 +9,7 @@ use crate::mlir::{
 };
 
 impl<'p> Printer<'p> {
-    pub(super) fn own(&mut self, own: Own, state: &mut State<'p>) -> Fit {
+    pub(super) fn own(&mut self, own: Own, state: &mut FormState<'p>) -> Fit {
         match own {
             Own::Constant => self.constant(state),
             Own::SliceRanges => self.slice_ranges(state.operation),
@@ -40,7 +40,7 @@ impl<'p> Printer<'p> {
     }
 
     /// All of an operation after its name.
-    fn whole(&mut self, own: Own, state: &mut State<'p>) -> Fit {
+    fn whole(&mut self, own: Own, state: &mut FormState<'p>) -> Fit {
         (state.operands, state.has_types, state.has_regions) = (&[], true, true);
         match own {
             Own::Module => self.module(state.operation, state.depth),
@@ -51,7 +51,7 @@ impl<'p> Printer<'p> {
     }
 
     /// `{attributes} dense<...> : type`.
-    fn constant(&mut self, state: &mut State<'p>) -> Fit {
+    fn constant(&mut self, state: &mut FormState<'p>) -> Fit {
         let operation = state.operation;
         let value = operation.attribute("value").ok_or(Unfit)?;
         let ty = match value {
@@ -202,7 +202,7 @@ impl<'p> Printer<'p> {
     }
 
     /// `(%a) inits (%b) dimension=0  attributes {...} {region} : type`.
-    fn scan(&mut self, state: &mut State<'p>) -> Fit {
+    fn scan(&mut self, state: &mut FormState<'p>) -> Fit {
         let operation = state.operation;
         let (inputs, _) = scan_sizes(operation).ok_or(Unfit)?;
         let (inputs, inits) = state.operands.split_at_checked(inputs).ok_or(Unfit)?;
@@ -231,7 +231,7 @@ impl<'p> Printer<'p> {
     }
 
     /// `(%a: type, ...) {...}`.
-    fn labelled_region(&mut self, state: &mut State<'p>) -> Fit {
+    fn labelled_region(&mut self, state: &mut FormState<'p>) -> Fit {
         let [region] = state.operation.regions.as_slice() else { return Err(Unfit) };
         self.out.push('(');
         let arguments = region.blocks.first().map_or(&[][..], |block| &block.arguments);

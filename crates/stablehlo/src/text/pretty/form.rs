@@ -2,7 +2,7 @@
 
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
-use crate::dialect::{Kind, Op, Own, Part};
+use crate::dialect::{AttrKind, Op, Own, Part};
 use crate::mlir::{Attribute, Scalar, Sign, Type};
 
 impl Parser<'_> {
@@ -33,7 +33,7 @@ impl Parser<'_> {
                 Ok(())
             }
             Part::Attribute(name) => {
-                let kind = op.attribute(name).map_or(Kind::Any, |attr| attr.kind);
+                let kind = op.attribute(name).map_or(AttrKind::Any, |attr| attr.kind);
                 let value = self.kind(kind, draft)?;
                 draft.set(name, value);
                 Ok(())
@@ -113,42 +113,42 @@ impl Parser<'_> {
         if self.accept_fixed(text) { Ok(()) } else { Err(self.unexpected(format!("`{text}`"))) }
     }
 
-    fn kind(&mut self, kind: Kind, draft: &Draft) -> Parse<Attribute> {
+    fn kind(&mut self, kind: AttrKind, draft: &Draft) -> Parse<Attribute> {
         Ok(match kind {
-            Kind::Integer(bits, sign) => {
+            AttrKind::Integer(bits, sign) => {
                 let value = self.number("an integer")?.integer()?;
                 Attribute::Integer(value, Type::Scalar(Scalar::Integer { bits, sign }))
             }
-            Kind::OneDim => self.kind(Kind::Integer(64, Sign::Signless), draft)?,
-            Kind::Float(bits) => {
+            AttrKind::OneDim => self.kind(AttrKind::Integer(64, Sign::Signless), draft)?,
+            AttrKind::Float(bits) => {
                 let value = self.number("a number")?.decimal()?;
                 Attribute::Float(value, Type::Scalar(Scalar::Float(format!("f{bits}").into())))
             }
-            Kind::Bool => Attribute::Bool(self.truth()?),
-            Kind::Dims => Attribute::i64s(self.integers()?),
-            Kind::Text => Attribute::String(self.string("a string in quotes")?),
-            Kind::Name => Attribute::text(&self.symbol_name()?),
-            Kind::Symbol => Attribute::Symbol(self.symbol()?),
-            Kind::Word(name) | Kind::PrefixedWord(name, _) => {
+            AttrKind::Bool => Attribute::Bool(self.truth()?),
+            AttrKind::Dims => Attribute::i64s(self.integers()?),
+            AttrKind::Text => Attribute::String(self.string("a string in quotes")?),
+            AttrKind::Name => Attribute::text(&self.symbol_name()?),
+            AttrKind::Symbol => Attribute::Symbol(self.symbol()?),
+            AttrKind::Word(name) | AttrKind::PrefixedWord(name, _) => {
                 let word = self.word("a word, as `DEFAULT`")?;
                 Attribute::word(&draft.dialect(), name, word)
             }
-            Kind::Number(words) => self.numbered_word(words)?,
-            Kind::Sharding(name) => self.sharding(name)?,
-            Kind::Shardings => self.shardings()?,
+            AttrKind::Number(words) => self.numbered_word(words)?,
+            AttrKind::Sharding(name) => self.sharding(name)?,
+            AttrKind::Shardings => self.shardings()?,
             // The others are written as they are elsewhere, or by parts of their own.
-            Kind::Any
-            | Kind::Accuracy
-            | Kind::Algorithm
-            | Kind::Bools
-            | Kind::Channel
-            | Kind::Convolution
-            | Kind::Groups
-            | Kind::Pairs
-            | Kind::Precisions
-            | Kind::Structure(_)
-            | Kind::Symbols
-            | Kind::Unit => self.attribute()?,
+            AttrKind::Any
+            | AttrKind::Accuracy
+            | AttrKind::Algorithm
+            | AttrKind::Bools
+            | AttrKind::Channel
+            | AttrKind::Convolution
+            | AttrKind::Groups
+            | AttrKind::Pairs
+            | AttrKind::Precisions
+            | AttrKind::Structure(_)
+            | AttrKind::Symbols
+            | AttrKind::Unit => self.attribute()?,
         })
     }
 }
