@@ -58,7 +58,7 @@ impl Profile {
 
 /// The distribution of one input.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum DataDistribution {
     Normal,
     Ties,
     /// Around a number, with a deviation.
@@ -80,7 +80,7 @@ enum Kind {
 
 /// The common properties of one program's inputs.
 #[derive(Clone, Copy)]
-struct Plan {
+struct DataPlan {
     profile: Profile,
     /// Whether scales are so far apart that products of two inputs overflow.
     extreme: bool,
@@ -93,7 +93,7 @@ struct Plan {
 /// Returns an error if a parameter is no static array.
 pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Literal>, InputError> {
     let parameters = module.entry().map(|c| module.computation(c).parameters()).unwrap_or_default();
-    let plan = Plan { profile, extreme: Rng::new(seed ^ 0x5ca1e).chance(60) };
+    let plan = DataPlan { profile, extreme: Rng::new(seed ^ 0x5ca1e).chance(60) };
     let made = parameters.iter().enumerate().map(|(number, &id)| {
         let mut rng = Rng::new(seed.wrapping_mul(1000).wrapping_add(number as u64));
         let shape = || module.shape(id).to_string();
@@ -103,46 +103,52 @@ pub fn inputs(module: &Verified, profile: Profile, seed: u64) -> Result<Vec<Lite
     made.collect()
 }
 
-fn array(module: &Module, id: InstId, number: usize, plan: Plan, rng: &mut Rng) -> Option<Literal> {
+fn array(
+    module: &Module,
+    id: InstId,
+    number: usize,
+    plan: DataPlan,
+    rng: &mut Rng,
+) -> Option<Literal> {
     let shape = module.array_shape(id)?;
     let element = shape.element_type;
     let kind = kind(plan, number, element, rng);
     let count = usize::try_from(shape.num_elements()?).ok()?;
     let numbers: Vec<f64> = (0..count).map(|_| number_of(kind, element, rng)).collect();
     let numbers = match kind {
-        Kind::Same => vec![numbers.first().copied().unwrap_or(1.0); count],
+        DataDistribution::Same => vec![numbers.first().copied().unwrap_or(1.0); count],
         _ => numbers,
     };
     let array = ArrayLiteral::new(element, shape.dims().iter().copied(), data(element, &numbers));
     array.ok().map(Literal::Array)
 }
 
-fn kind(plan: Plan, number: usize, element: ElementType, rng: &mut Rng) -> Kind {
+fn kind(plan: DataPlan, number: usize, element: ElementType, rng: &mut Rng) -> DataDistribution {
     let far = match element {
         ElementType::F16 | ElementType::BF16 => [20.0, 60.0, 100.0][rng.below(3)],
         _ => [100.0, 1e3, 1e4, 1e6][rng.below(4)],
     };
     match plan.profile {
-        Profile::Tame if rng.chance(80) => Kind::Normal,
-        Profile::Ties if rng.chance(25) => Kind::Zeros,
-        Profile::Tame | Profile::Ties => Kind::Ties,
+        Profile::Tame if rng.chance(80) => DataDistribution::Normal,
+        Profile::Ties if rng.chance(25) => DataDistribution::Zeros,
+        Profile::Tame | Profile::Ties => DataDistribution::Ties,
         // The first two are images.
-        Profile::Far if number < 2 || rng.chance(15) => Kind::Around(far, 1.0),
-        Profile::Far => Kind::Normal,
-        Profile::Scales => Kind::Scaled(scale(element, plan.extreme, rng)),
-        Profile::OneSided if rng.chance(50) => Kind::Above7,
-        Profile::OneSided => Kind::Below7,
-        Profile::Special if rng.chance(40) => Kind::Special,
+        Profile::Far if number < 2 || rng.chance(15) => DataDistribution::Around(far, 1.0),
+        Profile::Far => DataDistribution::Normal,
+        Profile::Scales => DataDistribution::Scaled(scale(element, plan.extreme, rng)),
+        Profile::OneSided if rng.chance(50) => DataDistribution::Above7,
+        Profile::OneSided => DataDistribution::Below7,
+        Profile::Special if rng.chance(40) => DataDistribution::Special,
         Profile::Mixed | Profile::Special => match rng.below(10) {
-            0..=2 => Kind::Normal,
-            3 => Kind::Ties,
-            4 => Kind::Around(far, [1.0, 1e-2][rng.below(2)]),
-            5 => Kind::Scaled(scale(element, plan.extreme, rng)),
-            6 => Kind::AnySize,
-            7 => Kind::Subnormal,
-            8 if rng.chance(50) => Kind::Zeros,
-            8 => Kind::Same,
-            _ => Kind::Above7,
+            0..=2 => DataDistribution::Normal,
+            3 => DataDistribution::Ties,
+            4 => DataDistribution::Around(far, [1.0, 1e-2][rng.below(2)]),
+            5 => DataDistribution::Scaled(scale(element, plan.extreme, rng)),
+            6 => DataDistribution::AnySize,
+            7 => DataDistribution::Subnormal,
+            8 if rng.chance(50) => DataDistribution::Zeros,
+            8 => DataDistribution::Same,
+            _ => DataDistribution::Above7,
         },
     }
 }
@@ -158,28 +164,28 @@ fn scale(element: ElementType, extreme: bool, rng: &mut Rng) -> f64 {
     10f64.powi(rng.pick(exponents).copied().unwrap_or(0))
 }
 
-fn number_of(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
+fn number_of(kind: DataDistribution, element: ElementType, rng: &mut Rng) -> f64 {
     if element.is_integer() {
         return integer(kind, element, rng);
     }
     match kind {
-        Kind::Normal | Kind::Same => normal(rng),
-        Kind::Ties => half(rng),
-        Kind::Around(centre, deviation) => centre + deviation * normal(rng),
-        Kind::Scaled(scale) => scale * normal(rng),
-        Kind::AnySize => {
+        DataDistribution::Normal | DataDistribution::Same => normal(rng),
+        DataDistribution::Ties => half(rng),
+        DataDistribution::Around(centre, deviation) => centre + deviation * normal(rng),
+        DataDistribution::Scaled(scale) => scale * normal(rng),
+        DataDistribution::AnySize => {
             let widest = if element == ElementType::F16 { 6.0 } else { 30.0 };
             let size = 2f64.powf(widest * (2.0 * unit(rng) - 1.0));
             if rng.chance(50) { size } else { -size }
         }
-        Kind::Subnormal => {
+        DataDistribution::Subnormal => {
             let least = if element == ElementType::F16 { 6e-8 } else { 1e-40 };
             if rng.chance(70) { least * (1.0 + 10.0 * unit(rng)) } else { normal(rng) }
         }
-        Kind::Zeros => [0.0, -0.0, -0.0, -1.0][rng.below(4)],
-        Kind::Above7 => 7.0 + normal(rng).abs(),
-        Kind::Below7 => -7.0 - normal(rng).abs(),
-        Kind::Special => match rng.below(60) {
+        DataDistribution::Zeros => [0.0, -0.0, -0.0, -1.0][rng.below(4)],
+        DataDistribution::Above7 => 7.0 + normal(rng).abs(),
+        DataDistribution::Below7 => -7.0 - normal(rng).abs(),
+        DataDistribution::Special => match rng.below(60) {
             0 => f64::INFINITY,
             1 => f64::NEG_INFINITY,
             2 => f64::NAN,
@@ -190,16 +196,18 @@ fn number_of(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
     }
 }
 
-fn integer(kind: Kind, element: ElementType, rng: &mut Rng) -> f64 {
+fn integer(kind: DataDistribution, element: ElementType, rng: &mut Rng) -> f64 {
     let greatest = 2f64.powi(i32::try_from(element.bits()).unwrap_or(31) - 1) - 1.0;
     match kind {
-        Kind::Special | Kind::Scaled(_) | Kind::AnySize => {
+        DataDistribution::Special | DataDistribution::Scaled(_) | DataDistribution::AnySize => {
             [greatest, -greatest - 1.0, greatest - 1.0, 0.0, 1.0, -1.0][rng.below(6)]
         }
-        Kind::Ties | Kind::Same | Kind::Zeros => half(rng) * 2.0,
-        Kind::Above7 => 7.0 + (10.0 * unit(rng)).floor(),
-        Kind::Below7 => -7.0 - (10.0 * unit(rng)).floor(),
-        Kind::Normal | Kind::Around(..) | Kind::Subnormal => {
+        DataDistribution::Ties | DataDistribution::Same | DataDistribution::Zeros => {
+            half(rng) * 2.0
+        }
+        DataDistribution::Above7 => 7.0 + (10.0 * unit(rng)).floor(),
+        DataDistribution::Below7 => -7.0 - (10.0 * unit(rng)).floor(),
+        DataDistribution::Normal | DataDistribution::Around(..) | DataDistribution::Subnormal => {
             ((2.0 * unit(rng) - 1.0) * greatest.min(100.0)).floor()
         }
     }

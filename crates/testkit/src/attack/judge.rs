@@ -88,14 +88,14 @@ pub struct Judge<'m> {
     result: Literal,
     overflows: bool,
     /// The given inputs and those next to them, with what is right on them.
-    runs: Vec<Run>,
+    runs: Vec<JudgedRun>,
     /// The largest errors of the program, with noise and without, by output, once a
     /// rewrite looked wrong beside the program alone.
     own: Option<Vec<f64>>,
 }
 
 #[derive(Debug)]
-struct Run {
+struct JudgedRun {
     inputs: Vec<Literal>,
     original: Vec<Leaf>,
     truth: Vec<Leaf>,
@@ -125,9 +125,9 @@ impl<'m> Judge<'m> {
         if !overflows && judge.wide.is_some() {
             let original = leaves(&judge.result);
             let truth = judge.truth(&inputs)?;
-            judge.runs.push(Run { inputs, original, truth });
+            judge.runs.push(JudgedRun { inputs, original, truth });
         } else {
-            judge.runs.push(Run { inputs, original: Vec::new(), truth: Vec::new() });
+            judge.runs.push(JudgedRun { inputs, original: Vec::new(), truth: Vec::new() });
         }
         Ok(judge)
     }
@@ -218,7 +218,7 @@ impl<'m> Judge<'m> {
                 self.runs[0].inputs.iter().map(|x| nudged(x, turn)).collect();
             let original = leaves(&run(self.original, &inputs)?);
             let truth = self.truth(&inputs)?;
-            self.runs.push(Run { inputs, original, truth });
+            self.runs.push(JudgedRun { inputs, original, truth });
         }
         let mut own: Vec<f64> = (0..self.runs[0].truth.len()).map(|o| self.own_error(o)).collect();
         let ties = Ties::of(self.original, &AlgebraOptions::default());

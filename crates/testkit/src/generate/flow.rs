@@ -8,7 +8,7 @@ use super::graph::{Graph, Made, Value};
 use super::shapes::regrouped;
 
 /// The state of a loop.
-struct State {
+struct LoopState {
     /// The number of the turn.
     zero: Value,
     /// The array that is changed, and the dims in which that is done.
@@ -18,7 +18,7 @@ struct State {
     stays: Value,
 }
 
-impl State {
+impl LoopState {
     fn shape(&self) -> Shape {
         let elements = [&self.zero, &self.carried, &self.stays, &self.stays];
         Shape::Tuple(elements.map(|v| Shape::array(v.element, v.dims.clone())).into())
@@ -93,7 +93,7 @@ impl Graph<'_, '_> {
             }
             false => first.clone(),
         };
-        let state = State { zero, carried, dims: first.dims, stays };
+        let state = LoopState { zero, carried, dims: first.dims, stays };
         let condition = self.loop_condition(&state)?;
         let name = self.fresh("turn");
         let mut made = None;
@@ -107,7 +107,7 @@ impl Graph<'_, '_> {
             made = Some(values);
             Ok(root)
         })?;
-        let State { zero, carried, dims, stays } = &state;
+        let LoopState { zero, carried, dims, stays } = &state;
         let init = self.b.op(Op::Tuple, [zero.id, carried.id, stays.id, stays.id])?;
         let attrs = WhileAttrs { condition, body };
         let result = self.b.op(Op::While(Box::new(attrs)), [init])?;
@@ -132,7 +132,7 @@ impl Graph<'_, '_> {
     }
 
     /// Returns the condition of a loop of a few turns, or none.
-    fn loop_condition(&mut self, state: &State) -> Made<CompId> {
+    fn loop_condition(&mut self, state: &LoopState) -> Made<CompId> {
         let turns = [-1.0, 1.0, 2.0, 3.0][self.rng.below(4)];
         let never = self.rng.chance(10);
         let (condition, _) = self.computation("goes_on", |inner| {
@@ -149,7 +149,7 @@ impl Graph<'_, '_> {
     }
 
     /// One turn of a loop: its state afterwards, and the arrays that it changes.
-    fn turn(&mut self, state: &State) -> Made<(InstId, [Value; 2])> {
+    fn turn(&mut self, state: &LoopState) -> Made<(InstId, [Value; 2])> {
         let parameter = self.b.parameter("state", state.shape())?;
         let turn = self.element(parameter, 0, &state.zero)?;
         let one = self.scalar(ElementType::S32, 1.0)?;

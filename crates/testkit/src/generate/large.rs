@@ -31,15 +31,15 @@ pub fn large_module(instructions: usize, seed: u64) -> Verified {
 
 fn build(instructions: usize, seed: u64) -> Made<Verified> {
     let mut rng = Rng::new(seed);
-    let mut chain = Chain::new()?;
+    let mut chain = LayerChain::new()?;
     while chain.instructions() + LAYER < instructions {
         let kinds: [(&str, Layer); 6] = [
-            ("group_norm", Chain::group_norm),
-            ("group_norm", Chain::group_norm),
-            ("relu", Chain::relu),
-            ("dense", Chain::dense),
-            ("shuffle", Chain::shuffle),
-            ("mask", Chain::mask),
+            ("group_norm", LayerChain::group_norm),
+            ("group_norm", LayerChain::group_norm),
+            ("relu", LayerChain::relu),
+            ("dense", LayerChain::dense),
+            ("shuffle", LayerChain::shuffle),
+            ("mask", LayerChain::mask),
         ];
         let (name, layer) = kinds[rng.below(kinds.len())];
         chain.layers.push((chain.entry_len(), name));
@@ -56,7 +56,7 @@ fn build(instructions: usize, seed: u64) -> Made<Verified> {
     while chain.instructions() < instructions {
         chain.x = chain.b.unary(Opcode::Negate, chain.x)?;
     }
-    let Chain { b, x, layers, .. } = chain;
+    let LayerChain { b, x, layers, .. } = chain;
     with_metadata(b.finish(x)?, &layers)
 }
 
@@ -83,9 +83,9 @@ fn with_metadata(module: Verified, layers: &[(usize, &str)]) -> Made<Verified> {
     Ok(verify(module)?)
 }
 
-type Layer = fn(&mut Chain) -> Made<()>;
+type Layer = fn(&mut LayerChain) -> Made<()>;
 
-struct Chain {
+struct LayerChain {
     b: Builder,
     /// The array that goes from layer to layer.
     x: InstId,
@@ -100,7 +100,7 @@ struct Chain {
     layers: Vec<(usize, &'static str)>,
 }
 
-impl Chain {
+impl LayerChain {
     fn new() -> Made<Self> {
         let mut b = Builder::new("jit_train_step");
         let relu = b.computation("relu", |b| {
