@@ -44,12 +44,12 @@ impl From<Why> for PyErr {
 
 /// Where a new instruction goes, as Python says it.
 #[derive(Clone, Copy)]
-struct Place {
+struct InsertionPlace {
     before: Option<InstId>,
     computation: Option<CompId>,
 }
 
-impl Place {
+impl InsertionPlace {
     /// The computation, and the instruction that the new one goes before; by default, directly
     /// after the last of the operands, or at the beginning.
     fn find(self, graph: &Graph, operands: &[InstId]) -> Result<(CompId, Position), EditError> {
@@ -136,13 +136,15 @@ impl Edit {
         &self,
         before: Option<&Instruction>,
         computation: Option<&Computation>,
-    ) -> PyResult<(Option<At>, Place)> {
+    ) -> PyResult<(Option<At>, InsertionPlace)> {
         let before = before.map(|before| self.own(before)).transpose()?;
         if computation.is_some_and(|c| c.module.as_ptr() != self.module.as_ptr()) {
             return Err(usage("the computation belongs to another module"));
         }
-        let place =
-            Place { before: before.map(|at| at.id), computation: computation.map(|c| c.id) };
+        let place = InsertionPlace {
+            before: before.map(|at| at.id),
+            computation: computation.map(|c| c.id),
+        };
         Ok((before, place))
     }
 

@@ -14,7 +14,7 @@ use crate::state::{Gone, Unkept};
 
 /// The classes of exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ExceptionKind {
     /// Any other error.
     Other,
     /// Text or bytes are not HLO.
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Unfit,
 }
 
-impl Kind {
+impl ExceptionKind {
     const fn class(self) -> &'static str {
         match self {
             Self::Other => "TilewrightError",
@@ -87,19 +87,22 @@ pub(crate) fn raised(error: &Error) -> PyErr {
         _ => None,
     };
     Python::attach(|py| {
-        made(py, Kind::of(error), message.trim_end(), error.code(), &problems, errno)
+        made(py, ExceptionKind::of(error), message.trim_end(), error.code(), &problems, errno)
             .unwrap_or_else(|failed| failed)
     })
 }
 
 /// An exception without a place.
-pub(crate) fn plain(kind: Kind, message: impl Display) -> PyErr {
+pub(crate) fn plain(kind: ExceptionKind, message: impl Display) -> PyErr {
     let code = match kind {
-        Kind::Usage => "usage",
-        Kind::Evaluation => "evaluation",
-        Kind::Removed => "removed",
-        Kind::Unfit => "unfit",
-        Kind::Other | Kind::Parse | Kind::Verify | Kind::File => "input",
+        ExceptionKind::Usage => "usage",
+        ExceptionKind::Evaluation => "evaluation",
+        ExceptionKind::Removed => "removed",
+        ExceptionKind::Unfit => "unfit",
+        ExceptionKind::Other
+        | ExceptionKind::Parse
+        | ExceptionKind::Verify
+        | ExceptionKind::File => "input",
     };
     let message = message.to_string();
     Python::attach(|py| made(py, kind, &message, code, &[], None).unwrap_or_else(|failed| failed))
@@ -107,13 +110,13 @@ pub(crate) fn plain(kind: Kind, message: impl Display) -> PyErr {
 
 /// The exception of arguments that do not fit.
 pub(crate) fn usage(message: impl Display) -> PyErr {
-    plain(Kind::Usage, message)
+    plain(ExceptionKind::Usage, message)
 }
 
 /// The exception of an edit that was refused.
 pub(crate) fn refused(error: &EditError) -> PyErr {
     match error {
-        EditError::Removed(_) => plain(Kind::Removed, "the instruction was removed"),
+        EditError::Removed(_) => plain(ExceptionKind::Removed, "the instruction was removed"),
         other => usage(other),
     }
 }
@@ -127,14 +130,14 @@ impl From<Gone> for PyErr {
     fn from(gone: Gone) -> Self {
         match gone {
             Gone::Module => plain(
-                Kind::Removed,
+                ExceptionKind::Removed,
                 "the module was lent for the call of a rule or pass, which has ended",
             ),
             Gone::Instruction => {
-                plain(Kind::Removed, "the instruction was removed from its module")
+                plain(ExceptionKind::Removed, "the instruction was removed from its module")
             }
             Gone::Computation => {
-                plain(Kind::Removed, "the computation was removed from its module")
+                plain(ExceptionKind::Removed, "the computation was removed from its module")
             }
             Gone::NotEditing => usage("edit a module within `with module.edit() as e:`"),
             Gone::Editing => usage("the module is being edited; end that edit first"),
@@ -153,7 +156,7 @@ impl From<Unkept> for PyErr {
 
 fn made(
     py: Python<'_>,
-    kind: Kind,
+    kind: ExceptionKind,
     message: &str,
     code: &str,
     problems: &[ProblemSummary],
@@ -173,7 +176,7 @@ fn made(
     details.set_item("column", first.and_then(|first| first.column))?;
     details.set_item("diagnostics", known)?;
     let exception = errors.getattr(kind.class())?.call((message,), Some(&details))?;
-    if kind == Kind::File {
+    if kind == ExceptionKind::File {
         exception.setattr("errno", errno)?;
     }
     Ok(PyErr::from_value(exception))

@@ -6,7 +6,7 @@ use tilewright::text::parse_expression;
 
 use pyo3::prelude::*;
 
-use crate::error::{Kind, plain, usage};
+use crate::error::{ExceptionKind, plain, usage};
 
 /// The op, attributes and shape of an instruction that is to be made.
 #[derive(Debug)]
@@ -96,5 +96,5 @@ impl Request<'_> {
 
 /// The exception of a text that is no op.
 pub(crate) fn misread(message: String) -> PyErr {
-    plain(Kind::Parse, message)
+    plain(ExceptionKind::Parse, message)
 }

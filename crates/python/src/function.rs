@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::error::{Kind, plain};
+use crate::error::{ExceptionKind, plain};
 
 /// A place of a Python function; empty once the collector has freed what calls it. While it is
 /// locked, nothing runs Python code or waits, so a thread with the GIL finds it free.
@@ -30,7 +30,8 @@ impl Slot {
         arguments: impl pyo3::call::PyCallArgs<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let function = self.lock().as_ref().map(|function| function.clone_ref(py));
-        let gone = || plain(Kind::Removed, "the function of the rule or pattern was freed");
+        let gone =
+            || plain(ExceptionKind::Removed, "the function of the rule or pattern was freed");
         function.ok_or_else(gone)?.into_bound(py).call1(arguments)
     }
 }

@@ -9,7 +9,7 @@ use tilewright::ir::{CompId, InstId, Literal, Module as Graph, Op};
 use tilewright::text::{print_instruction, print_sharding};
 
 use crate::attributes;
-use crate::error::{Kind, plain};
+use crate::error::{ExceptionKind, plain};
 use crate::module::Module;
 use crate::shape::Shape;
 use crate::state::{At, Gone};
@@ -283,7 +283,7 @@ impl Computation {
     #[getter]
     fn root(&self, py: Python<'_>) -> PyResult<Instruction> {
         let root = self.read(|graph, id| graph.computation(id).root())?;
-        let root = root.ok_or_else(|| plain(Kind::Removed, "the computation is empty"))?;
+        let root = root.ok_or_else(|| plain(ExceptionKind::Removed, "the computation is empty"))?;
         Ok(Instruction::new(py, &self.module, root))
     }
 

@@ -9,9 +9,9 @@ use tilewright::ir::{BuildError, Module as Graph, Verified, verify};
 use tilewright::{Emit, Form, Loaded, MlirStyle, PrintOptions};
 
 use crate::edit::Edit;
-use crate::error::{Kind, plain, raised, unbuilt, usage};
+use crate::error::{ExceptionKind, plain, raised, unbuilt, usage};
 use crate::instruction::{Computation, Instruction, computations};
-use crate::reduce::Search;
+use crate::reduce::ReduceSearch;
 use crate::state::Cell;
 
 /// How many lines a notebook shows of a module.
@@ -193,7 +193,8 @@ impl Module {
         });
         let stored = written.map_err(|error: tilewright::Error| raised(&error))?;
         stored.map_err(|error| {
-            let raised = plain(Kind::File, format!("cannot write {}: {error}", path.display()));
+            let raised =
+                plain(ExceptionKind::File, format!("cannot write {}: {error}", path.display()));
             // The message says why, even if the number cannot be set.
             let _ = raised.value(py).setattr("errno", error.raw_os_error());
             raised
@@ -265,7 +266,7 @@ impl Module {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let module = self.verified(py)?;
-        let search = Search { keep, progress, max_runs, max_seconds };
+        let search = ReduceSearch { keep, progress, max_runs, max_seconds };
         search.reduce(py, &module).map(Self::from)
     }
 
@@ -278,7 +279,7 @@ impl Module {
     #[getter]
     fn entry(slf: Py<Self>) -> PyResult<Computation> {
         let entry = slf.get().cell.read(Graph::entry)?;
-        let id = entry.ok_or_else(|| plain(Kind::Removed, "the module has no entry"))?;
+        let id = entry.ok_or_else(|| plain(ExceptionKind::Removed, "the module has no entry"))?;
         Ok(Computation { module: slf, id })
     }
 
@@ -286,7 +287,7 @@ impl Module {
     #[getter]
     fn root(slf: Py<Self>, py: Python<'_>) -> PyResult<Instruction> {
         let root = slf.get().cell.read(|graph| graph.computation(graph.entry()?).root())?;
-        let root = root.ok_or_else(|| plain(Kind::Removed, "the module has no root"))?;
+        let root = root.ok_or_else(|| plain(ExceptionKind::Removed, "the module has no root"))?;
         Ok(Instruction::new(py, &slf, root))
     }
 

@@ -10,14 +10,14 @@ use tilewright::{FloatMode, Options, PassSelection, Verified};
 use tilewright_tools::explain::ExplainedReport;
 
 use crate::callback::catching;
-use crate::error::{Kind, plain, raised, usage};
+use crate::error::{ExceptionKind, plain, raised, usage};
 use crate::module::Module;
 use crate::rule::with_added;
 use crate::signals::interruptible;
 
 /// A report as JSON.
 pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(report).map_err(|error| plain(Kind::Other, error))
+    serde_json::to_string(report).map_err(|error| plain(ExceptionKind::Other, error))
 }
 
 /// The options of an optimisation: a dictionary of Python with these keys.

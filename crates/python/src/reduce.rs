@@ -18,7 +18,7 @@ use crate::error::{raised, usage};
 use crate::module::Module;
 
 /// A search for a smaller module.
-pub(crate) struct Search {
+pub(crate) struct ReduceSearch {
     /// Says whether a module still shows what is looked for.
     pub(crate) keep: Py<PyAny>,
     /// Is called with each smaller module.
@@ -27,7 +27,7 @@ pub(crate) struct Search {
     pub(crate) max_seconds: Option<f64>,
 }
 
-impl Search {
+impl ReduceSearch {
     /// Returns the smallest module.
     ///
     /// # Errors

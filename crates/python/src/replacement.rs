@@ -9,7 +9,7 @@ use tilewright::ir::ops::shaping::ParameterAttrs;
 use tilewright::ir::{InstId, Module as Graph, Op, Position, Value as Planned};
 use tilewright::pattern::{Match as Found, Replacement as Library};
 
-use crate::error::{Kind, plain, usage};
+use crate::error::{ExceptionKind, plain, usage};
 use crate::expression::{Request, opcode};
 use crate::instruction::Instruction;
 use crate::module::Module;
@@ -141,7 +141,7 @@ impl Replacement {
         let mut lent = self.lock();
         let done = lent.as_mut().map(|Lent { new, graph }| f(graph, new));
         drop(lent);
-        done.ok_or_else(|| plain(Kind::Removed, "the call of the rule has ended"))
+        done.ok_or_else(|| plain(ExceptionKind::Removed, "the call of the rule has ended"))
     }
 
     /// The value of an operand of this replacement.
@@ -162,7 +162,7 @@ impl Replacement {
         f: impl FnOnce(&Graph, &mut Library<'_>) -> Option<Planned>,
     ) -> PyResult<NewValue> {
         let value = slf.get().with(f)?;
-        let unfit = || plain(Kind::Unfit, "the operands do not fit the op");
+        let unfit = || plain(ExceptionKind::Unfit, "the operands do not fit the op");
         let value = value.ok_or_else(unfit)?;
         Ok(NewValue { value, replacement: slf.clone().unbind() })
     }
@@ -213,7 +213,7 @@ impl Replacement {
         }
         let request = Request { opcode, attributes, shape: shape.as_ref() };
         let made = slf.get().with(|graph, new| read(graph, new, request, &operands))?;
-        let op = made.map_err(|why| plain(Kind::Parse, why))?;
+        let op = made.map_err(|why| plain(ExceptionKind::Parse, why))?;
         Self::plan(slf, |_, new| match shape {
             Some(shape) => new.op_with_shape(op, shape, operands),
             None => new.op(op, operands),

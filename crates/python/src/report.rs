@@ -10,7 +10,7 @@ use tilewright::listing::{OpList, PassList, TargetList};
 use tilewright::lowering;
 use tilewright::report::CostReport;
 
-use crate::error::{Kind, plain, raised, usage};
+use crate::error::{ExceptionKind, plain, raised, usage};
 use crate::module::Module;
 use crate::optimize::json;
 use crate::signals::interruptible;
@@ -24,7 +24,8 @@ pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(S
     let work = || {
         let report = CostReport::with_cancel(&module, &target, &cancel);
         let report = report.map_err(|error| raised(&error))?;
-        let report = report.ok_or_else(|| plain(Kind::Other, "the costs were cancelled"))?;
+        let report =
+            report.ok_or_else(|| plain(ExceptionKind::Other, "the costs were cancelled"))?;
         Ok((json(&report)?, report.to_string()))
     };
     interruptible(py, || cancel.store(true, Ordering::Relaxed), work)?

@@ -5,7 +5,7 @@ use pyo3::types::PyTuple;
 use tilewright::ir::{ArrayShape, Shape as Type};
 use tilewright::text::parse_shape;
 
-use crate::error::{Kind, plain};
+use crate::error::{ExceptionKind, plain};
 
 /// The shape of a value: an array, a tuple or a token.
 #[pyclass(frozen, eq, hash, module = "tilewright")]
@@ -31,7 +31,8 @@ impl ShapeLike<'_> {
 }
 
 fn parsed(text: &str) -> PyResult<Type> {
-    parse_shape(text).map_err(|errors| plain(Kind::Parse, format!("shape `{text}`: {errors}")))
+    parse_shape(text)
+        .map_err(|errors| plain(ExceptionKind::Parse, format!("shape `{text}`: {errors}")))
 }
 
 #[pymethods]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::error::{Kind, plain};
+use crate::error::{ExceptionKind, plain};
 
 /// How long a signal may wait to be heard.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -31,8 +31,9 @@ pub(crate) fn interruptible<T: Send>(
             // The receiver lives until this thread has ended.
             let _ = send.send(work());
         });
-        let worker = worker
-            .map_err(|error| plain(Kind::Other, format!("no thread for the work: {error}")))?;
+        let worker = worker.map_err(|error| {
+            plain(ExceptionKind::Other, format!("no thread for the work: {error}"))
+        })?;
         let mut signal = None;
         loop {
             let received;
@@ -61,5 +62,5 @@ fn panicked(ended: Result<(), Box<dyn Any + Send>>) -> PyErr {
         text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
     });
     let what = what.unwrap_or("without a message");
-    plain(Kind::Other, format!("the library panicked, which is a bug in it: {what}"))
+    plain(ExceptionKind::Other, format!("the library panicked, which is a bug in it: {what}"))
 }

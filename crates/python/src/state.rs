@@ -16,13 +16,13 @@ pub(crate) struct Cell(RwLock<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: State,
+    state: ModuleState,
     /// For each edit that was rolled back, the bound of the ids of instructions that stayed.
     rolled_back: Vec<usize>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ModuleState {
     /// Valid.
     Verified(Arc<Verified>),
     /// Under edit. `before` is what a rollback restores; a pass's module has none.
@@ -66,10 +66,10 @@ pub(crate) enum Unkept {
 impl Shared {
     fn graph(&self) -> Result<&Graph, Gone> {
         match &self.state {
-            State::Verified(verified) | State::Ending(verified) => Ok(verified),
-            State::Open { graph, .. } => Ok(graph),
-            State::Lent(graph) => Ok(graph),
-            State::Closed => Err(Gone::Module),
+            ModuleState::Verified(verified) | ModuleState::Ending(verified) => Ok(verified),
+            ModuleState::Open { graph, .. } => Ok(graph),
+            ModuleState::Lent(graph) => Ok(graph),
+            ModuleState::Closed => Err(Gone::Module),
         }
     }
 
@@ -86,15 +86,15 @@ impl Shared {
 
 impl Cell {
     pub(crate) fn new(verified: Arc<Verified>) -> Self {
-        Self::of(State::Verified(verified))
+        Self::of(ModuleState::Verified(verified))
     }
 
     /// A module for a pass to edit, without a way back.
     pub(crate) fn open(graph: Graph) -> Self {
-        Self::of(State::Open { graph: Box::new(graph), before: None, editing: false })
+        Self::of(ModuleState::Open { graph: Box::new(graph), before: None, editing: false })
     }
 
-    fn of(state: State) -> Self {
+    fn of(state: ModuleState) -> Self {
         Self(RwLock::new(Shared { state, rolled_back: Vec::new() }))
     }
 
@@ -110,10 +110,10 @@ impl Cell {
         struct Loan<'a>(&'a Cell);
         impl Drop for Loan<'_> {
             fn drop(&mut self) {
-                self.0.write().state = State::Closed;
+                self.0.write().state = ModuleState::Closed;
             }
         }
-        let made = made(Self::of(State::Closed))?;
+        let made = made(Self::of(ModuleState::Closed))?;
         let loan = Loan(cell(&made));
         // SAFETY: `graph` is borrowed until this function returns, and not changed while it is. On
         // each way out of it, `loan` is dropped before, which waits for the lock, and so for every
@@ -122,7 +122,7 @@ impl Cell {
         // the closures that the methods here pass it to accept any lifetime, so keep no borrow.
         // Nothing can forget `loan`, since nothing else has it, whatever Python does in `call`.
         let graph: &'static Graph = unsafe { &*from_ref(graph) };
-        loan.0.write().state = State::Lent(graph);
+        loan.0.write().state = ModuleState::Lent(graph);
         call(&made)
     }
 
@@ -171,7 +171,7 @@ impl Cell {
             shared.check(at)?;
         }
         match &mut shared.state {
-            State::Open { graph, editing: true, .. } => Ok(f(graph)),
+            ModuleState::Open { graph, editing: true, .. } => Ok(f(graph)),
             _ => Err(Gone::NotEditing),
         }
     }
@@ -184,7 +184,9 @@ impl Cell {
     /// The module, if it is verified.
     pub(crate) fn settled(&self) -> Option<Arc<Verified>> {
         match &self.shared().state {
-            State::Verified(verified) | State::Ending(verified) => Some(Arc::clone(verified)),
+            ModuleState::Verified(verified) | ModuleState::Ending(verified) => {
+                Some(Arc::clone(verified))
+            }
             _ => None,
         }
     }
@@ -193,18 +195,18 @@ impl Cell {
     pub(crate) fn begin(&self) -> Result<(), Gone> {
         let mut shared = self.write();
         let state = match &mut shared.state {
-            State::Verified(verified) => State::Open {
+            ModuleState::Verified(verified) => ModuleState::Open {
                 graph: Box::new(verified.as_ref().clone().into_inner()),
                 before: Some(Arc::clone(verified)),
                 editing: true,
             },
-            State::Open { editing, .. } if !*editing => {
+            ModuleState::Open { editing, .. } if !*editing => {
                 *editing = true;
                 return Ok(());
             }
-            State::Open { .. } | State::Ending(_) => return Err(Gone::Editing),
-            State::Lent(_) => return Err(Gone::NotEditing),
-            State::Closed => return Err(Gone::Module),
+            ModuleState::Open { .. } | ModuleState::Ending(_) => return Err(Gone::Editing),
+            ModuleState::Lent(_) => return Err(Gone::NotEditing),
+            ModuleState::Closed => return Err(Gone::Module),
         };
         shared.state = state;
         Ok(())
@@ -221,20 +223,20 @@ impl Cell {
         let (graph, mut ending) = {
             let mut shared = self.write();
             match &mut shared.state {
-                State::Open { before: None, editing, .. } => {
+                ModuleState::Open { before: None, editing, .. } => {
                     *editing = false;
                     return Ok(());
                 }
-                State::Open { graph, before: Some(before), .. } => {
+                ModuleState::Open { graph, before: Some(before), .. } => {
                     let graph = std::mem::take(graph.as_mut());
                     let before = Arc::clone(before);
                     shared.rolled_back.push(before.instruction_bound());
                     if !keep {
-                        shared.state = State::Verified(before);
+                        shared.state = ModuleState::Verified(before);
                         return Ok(());
                     }
                     // Another thread that began an edit now would lose it to the result of this.
-                    shared.state = State::Ending(Arc::clone(&before));
+                    shared.state = ModuleState::Ending(Arc::clone(&before));
                     (graph, Ending { cell: self, before, edited: None })
                 }
                 _ => return Err(Unkept::Gone(Gone::NotEditing)),
@@ -247,8 +249,8 @@ impl Cell {
     /// Takes the module of a pass back; the cell is closed.
     pub(crate) fn take(&self) -> Option<Graph> {
         let mut shared = self.write();
-        match std::mem::replace(&mut shared.state, State::Closed) {
-            State::Open { graph, .. } => Some(*graph),
+        match std::mem::replace(&mut shared.state, ModuleState::Closed) {
+            ModuleState::Open { graph, .. } => Some(*graph),
             _ => None,
         }
     }
@@ -265,7 +267,7 @@ struct Ending<'a> {
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let mut shared = self.cell.write();
-        shared.state = State::Verified(match self.edited.take() {
+        shared.state = ModuleState::Verified(match self.edited.take() {
             Some(edited) => {
                 shared.rolled_back.pop();
                 Arc::new(edited)

@@ -11,7 +11,7 @@ use tilewright_view::report::{Findings, report};
 use tilewright_view::{Emit, Options as ViewOptions, Scene, Subject, ViewError, Weights};
 
 use crate::callback::catching;
-use crate::error::{Kind, plain, raised, usage};
+use crate::error::{ExceptionKind, plain, raised, usage};
 use crate::module::Module;
 use crate::optimize::Optimisation;
 use crate::run::limits;
@@ -50,7 +50,7 @@ impl From<Failure> for PyErr {
                 usage("the profile is not the report of a run of this module with profile=True")
             }
             ViewError::NoInstruction { .. } | ViewError::NoComputation { .. } => usage(error),
-            other => plain(Kind::Other, other),
+            other => plain(ExceptionKind::Other, other),
         }
     }
 }
