@@ -9,7 +9,7 @@ use crate::module::Module;
 
 /// The part of a module that a diagnostic concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DiagnosticPlace {
     /// The module as a whole.
     Module,
     /// A computation.
@@ -34,7 +34,7 @@ pub struct Diagnostic {
     /// The check that failed.
     pub code: Code,
     /// The place of the error.
-    pub place: Place,
+    pub place: DiagnosticPlace,
     /// The error and the valid alternative, in one sentence.
     pub message: String,
 }
@@ -44,11 +44,11 @@ impl Diagnostic {
     pub fn describe(&self, module: &Module) -> String {
         let Self { code, place, message } = self;
         match place {
-            Place::Module => format!("{code}: module `{}`: {message}", module.name),
-            Place::Computation(id) => {
+            DiagnosticPlace::Module => format!("{code}: module `{}`: {message}", module.name),
+            DiagnosticPlace::Computation(id) => {
                 format!("{code}: computation `{}`: {message}", module.computation(*id).name())
             }
-            Place::Instruction(id) => {
+            DiagnosticPlace::Instruction(id) => {
                 format!("{code}: instruction `{}`: {message}", module.name_of(*id))
             }
         }

@@ -48,7 +48,7 @@ pub mod walk;
 
 pub use builder::{BegunComputation, BuildError, Builder, OperandList};
 pub use computation::Computation;
-pub use diag::{Code, Diagnostic, Place};
+pub use diag::{Code, Diagnostic, DiagnosticPlace};
 pub use edit::{EditError, Position};
 pub use entity::{CompId, Entity, InstId, PrimaryMap, SecondaryMap, ShapeId};
 pub use history::Moment;

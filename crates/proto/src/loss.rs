@@ -70,7 +70,7 @@ pub fn lost_in_proto(module: &Module) -> Vec<String> {
 }
 
 /// A kind of message with fields that may be carried.
-struct Kind {
+struct MessageKind {
     /// Before the name of the one.
     of: &'static str,
     schema: Schema,
@@ -79,7 +79,7 @@ struct Kind {
     names: &'static [(u32, &'static str)],
 }
 
-const HEADER: Kind = Kind {
+const HEADER: MessageKind = MessageKind {
     of: "the module",
     schema: &HLO_MODULE_PROTO,
     names: &[
@@ -100,8 +100,9 @@ const HEADER: Kind = Kind {
         (24, "debug_attributes"),
     ],
 };
-const COMPUTATION: Kind = Kind { of: "computation", schema: &HLO_COMPUTATION_PROTO, names: &[] };
-const INSTRUCTION: Kind = Kind {
+const COMPUTATION: MessageKind =
+    MessageKind { of: "computation", schema: &HLO_COMPUTATION_PROTO, names: &[] };
+const INSTRUCTION: MessageKind = MessageKind {
     of: "instruction",
     schema: &HLO_INSTRUCTION_PROTO,
     names: &[
@@ -110,9 +111,12 @@ const INSTRUCTION: Kind = Kind {
         (99, "backend_config_payload"),
     ],
 };
-const RECOVERY: Kind =
-    Kind { of: "the recovery of", schema: &ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY, names: &[] };
-const METADATA: Kind = Kind {
+const RECOVERY: MessageKind = MessageKind {
+    of: "the recovery of",
+    schema: &ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY,
+    names: &[],
+};
+const METADATA: MessageKind = MessageKind {
     of: "the metadata of",
     schema: &OP_METADATA,
     names: &[
@@ -152,7 +156,7 @@ impl Losses {
         }
     }
 
-    fn add(&mut self, kind: &Kind, residue: &[u8], name: &str) {
+    fn add(&mut self, kind: &MessageKind, residue: &[u8], name: &str) {
         for field in fields(residue).flatten() {
             let known = kind.names.iter().find(|&&(number, _)| number == field.number);
             let told = match (known, lookup(kind.schema, field.number)) {

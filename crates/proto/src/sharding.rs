@@ -3,8 +3,8 @@
 use tilewright_ir::OpMetadata;
 use tilewright_ir::devices::AxisRef;
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, ShardGroup, Sharding, Subgroup,
-    TileDevices, Tiling,
+    DimSharding, LeafSharding, NamedSharding, Placement, ReductionOp, ShardGroup, Sharding,
+    Subgroup, TileDevices, Tiling,
 };
 
 use crate::devices::{
@@ -124,7 +124,7 @@ fn decode_named(proto: &NamedShardingProto) -> Result<NamedSharding, ProtoError>
     let unreduced = axes("unreduced_axes", &proto.unreduced_axes)?;
     let manual = axes("manual_axes", &proto.manual_axes)?;
     let reduction = usize::try_from(proto.reduction_op).ok();
-    let reduction = reduction.and_then(|number| Reduction::ALL.get(number).copied());
+    let reduction = reduction.and_then(|number| ReductionOp::ALL.get(number).copied());
     let reduction = reduction.ok_or_else(|| {
         let message = format!("there is no reduction {}", proto.reduction_op);
         ProtoError::new(message).within("reduction_op")

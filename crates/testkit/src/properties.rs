@@ -6,7 +6,7 @@
 //! of what comes out of it.
 
 use tilewright_ir::verify::{self, MAX_DIAGNOSTICS, Verified};
-use tilewright_ir::{Module, Place};
+use tilewright_ir::{DiagnosticPlace, Module};
 use tilewright_text::render::Renderer;
 use tilewright_text::{
     Form, LayoutPadding, MAX_ERRORS, Parsed, PrintOptions, SyntaxErrors, parse, parse_bytes, print,
@@ -64,9 +64,9 @@ pub fn verifier(bytes: &[u8]) -> Result<Outcome, String> {
 /// Returns the codes that a module breaks and where, by name.
 fn codes(module: &Module) -> Vec<(String, String)> {
     let name = |place| match place {
-        Place::Module => String::new(),
-        Place::Computation(id) => module.computation(id).name().to_owned(),
-        Place::Instruction(id) => module.name_of(id).to_owned(),
+        DiagnosticPlace::Module => String::new(),
+        DiagnosticPlace::Computation(id) => module.computation(id).name().to_owned(),
+        DiagnosticPlace::Instruction(id) => module.name_of(id).to_owned(),
     };
     verify::check(module).into_iter().map(|d| (d.code.to_string(), name(d.place))).collect()
 }
@@ -105,8 +105,10 @@ fn verdict(source: &str, parsed: Parsed) -> Result<Outcome, String> {
     }
     let placeless = |place| match place {
         // Text without a header has no place for it.
-        Place::Module => false,
-        Place::Computation(_) | Place::Instruction(_) => spans.place(place).is_none(),
+        DiagnosticPlace::Module => false,
+        DiagnosticPlace::Computation(_) | DiagnosticPlace::Instruction(_) => {
+            spans.place(place).is_none()
+        }
     };
     if let Some(found) = found.iter().find(|d| d.message.is_empty() || placeless(d.place)) {
         return Err(format!("no place or message: {found:?}"));

@@ -18,7 +18,7 @@ mod compared;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use tilewright_ir::verify::Rejected;
-use tilewright_ir::{Diagnostic, Module, Place};
+use tilewright_ir::{Diagnostic, DiagnosticPlace, Module};
 
 use crate::parse::{Invalid, MAX_ERRORS, SyntaxError, SyntaxErrors};
 use crate::print::print_instruction;
@@ -154,9 +154,11 @@ impl Renderer {
             return excerpt.with_true_column(self.draw(&[group.element(snippet)]), at);
         }
         let printed = match diagnostic.place {
-            Place::Instruction(id) => print_instruction(module, id),
-            Place::Computation(id) => format!("computation {}", module.computation(id).name()),
-            Place::Module => format!("HloModule {}", module.name),
+            DiagnosticPlace::Instruction(id) => print_instruction(module, id),
+            DiagnosticPlace::Computation(id) => {
+                format!("computation {}", module.computation(id).name())
+            }
+            DiagnosticPlace::Module => format!("HloModule {}", module.name),
         };
         let excerpt = Excerpt::of(&printed, Span::new(0, printed.len()));
         self.draw(&[group.element(excerpt.snippet(1, None).line_numbering(false))])
@@ -184,7 +186,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn find(&self, place: Place) -> Option<(&'a str, Span, LineColumn)> {
+    fn find(&self, place: DiagnosticPlace) -> Option<(&'a str, Span, LineColumn)> {
         let span = self.spans.place(place)?;
         Some((self.source, span, self.lines.at(span.start as usize)))
     }

@@ -1,6 +1,6 @@
 //! Places in source text.
 
-use tilewright_ir::{CompId, InstId, Place, SecondaryMap};
+use tilewright_ir::{CompId, DiagnosticPlace, InstId, SecondaryMap};
 
 /// A range of bytes of the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,11 +125,11 @@ impl SourceMap {
     }
 
     /// Returns the position of a diagnostic's place, if it has one.
-    pub fn place(&self, place: Place) -> Option<Span> {
+    pub fn place(&self, place: DiagnosticPlace) -> Option<Span> {
         match place {
-            Place::Module => self.module(),
-            Place::Computation(id) => self.computation(id),
-            Place::Instruction(id) => self.instruction(id),
+            DiagnosticPlace::Module => self.module(),
+            DiagnosticPlace::Computation(id) => self.computation(id),
+            DiagnosticPlace::Instruction(id) => self.instruction(id),
         }
     }
 

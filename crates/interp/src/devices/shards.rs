@@ -267,7 +267,7 @@ impl Cut {
 mod tests {
     use super::*;
     use tilewright_ir::devices::{MeshAxis, MeshDevices, SubAxis};
-    use tilewright_ir::sharding::{DimSharding, Reduction};
+    use tilewright_ir::sharding::{DimSharding, ReductionOp};
 
     /// Returns the parts of dims cut along parts of an axis of 8 devices.
     fn cut(dims: &[&[(i64, i64)]]) -> Option<Shards> {
@@ -287,7 +287,7 @@ mod tests {
             dims: dims.iter().map(dim).collect(),
             replicated: Vec::new(),
             unreduced: Vec::new(),
-            reduction: Reduction::Sum,
+            reduction: ReductionOp::Sum,
             manual: Vec::new(),
         };
         Shards::named(&sharding, &|_, _| true)

@@ -3,7 +3,7 @@
 use crate::{BuildError, Builder, Dims, InstId};
 
 use super::norm::{Groups, Norm, Split};
-use super::operand::Operand;
+use super::operand::CompositeOperand;
 use super::statistics::Normal;
 
 /// The results of a batch norm. Mean and variance are f64 if the operand is, and f32 otherwise;
@@ -30,7 +30,7 @@ pub fn batch_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<BatchNorm, BuildError> {
-    let operand = Operand::of_floats(b, "batch_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "batch_norm", "x", x)?;
     let channel = operand.dim("channel", channel)?;
     let dims = operand.other_dims(&[channel]);
     let wide = operand.widened(b)?;
@@ -53,7 +53,7 @@ pub fn ghost_batch_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<BatchNorm, BuildError> {
-    let operand = Operand::of_floats(b, "ghost_batch_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "ghost_batch_norm", "x", x)?;
     let groups = batch.count;
     let [batch, channel] = [operand.dim("batch", batch.dim)?, operand.dim("channel", channel)?];
     let kept = operand.distinct("channel", Dims::from_slice(&[batch, channel]))?;

@@ -5,7 +5,7 @@ use crate::ops::reduce::TopKAttrs;
 use crate::reducer::Monoid;
 use crate::{BuildError, Builder, CompId, ElementType, InstId, Literal, Op, Opcode, Shape};
 
-use super::operand::Operand;
+use super::operand::CompositeOperand;
 
 /// The type of indices along a dim.
 const PLACE: ElementType = ElementType::S32;
@@ -19,7 +19,7 @@ const PLACE: ElementType = ElementType::S32;
 /// Returns an error if `x` is not an array of integers, truth values, f16, bf16, f32 or f64,
 /// the dim does not exist or is empty, or s32 cannot count its elements.
 pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
-    place_of(b, Operand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
+    place_of(b, CompositeOperand::of(b, "argmax", "x", x)?, dim, Direction::Gt)
 }
 
 /// Returns the index (s32) of the least element along `dim`, which is removed; of equal
@@ -30,7 +30,7 @@ pub fn argmax(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 /// # Errors
 /// The errors of [`argmax`].
 pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError> {
-    place_of(b, Operand::of(b, "argmin", "x", x)?, dim, Direction::Lt)
+    place_of(b, CompositeOperand::of(b, "argmin", "x", x)?, dim, Direction::Lt)
 }
 
 /// Returns the `k` greatest elements along `dim` in descending order, and their indices as s32;
@@ -43,7 +43,7 @@ pub fn argmin(b: &mut Builder, x: InstId, dim: i64) -> Result<InstId, BuildError
 /// Returns an error if `x` is not an array of real numbers, the dim does not exist or has fewer
 /// than `k` elements, or s32 cannot count them.
 pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, InstId), BuildError> {
-    let operand = Operand::of(b, "top_k", "x", x)?;
+    let operand = CompositeOperand::of(b, "top_k", "x", x)?;
     let dim = placed_dim(&operand, dim)?;
     let (element_type, size) = (operand.element_type(), operand.size(dim));
     if element_type.is_complex() || element_type == ElementType::Pred {
@@ -69,7 +69,7 @@ pub fn top_k(b: &mut Builder, x: InstId, k: i64, dim: i64) -> Result<(InstId, In
 /// Returns the index of the element that is first in a direction.
 fn place_of(
     b: &mut Builder,
-    operand: Operand,
+    operand: CompositeOperand,
     dim: i64,
     direction: Direction,
 ) -> Result<InstId, BuildError> {
@@ -92,7 +92,11 @@ fn place_of(
 
 /// Selects the first of two elements with their indices in a direction: a NaN, otherwise the
 /// better element, otherwise the one with the lesser index.
-fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<CompId, BuildError> {
+fn chooser(
+    b: &mut Builder,
+    operand: &CompositeOperand,
+    direction: Direction,
+) -> Result<CompId, BuildError> {
     let name = b.free_computation_name(operand.composite);
     let element_type = operand.element_type();
     b.computation(&name, |b| {
@@ -116,7 +120,7 @@ fn chooser(b: &mut Builder, operand: &Operand, direction: Direction) -> Result<C
 }
 
 /// Checks for a dim whose indices fit in s32.
-fn placed_dim(operand: &Operand, dim: i64) -> Result<i64, BuildError> {
+fn placed_dim(operand: &CompositeOperand, dim: i64) -> Result<i64, BuildError> {
     let dim = operand.dim("dim", dim)?;
     let size = operand.size(dim);
     if i32::try_from(size).is_err() {

@@ -4,7 +4,7 @@ use crate::ops::indexing::GatherAttrs;
 use crate::types::literal::{ArrayLiteral, Data};
 use crate::{BuildError, Builder, Dims, ElementType, InstId, Opcode, Shape};
 
-use super::operand::Operand;
+use super::operand::CompositeOperand;
 
 /// Returns the elements whose index in `dim2` is `offset` more than their index in `dim1`. Both
 /// dims are removed; the diagonal is the last dim, after all others.
@@ -22,7 +22,7 @@ pub fn diagonal(
     dim1: i64,
     dim2: i64,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of(b, "diagonal", "x", x)?;
+    let operand = CompositeOperand::of(b, "diagonal", "x", x)?;
     let [dim1, dim2] = [operand.dim("dim1", dim1)?, operand.dim("dim2", dim2)?];
     let gone = operand.distinct("dim2", Dims::from_slice(&[dim1, dim2]))?;
     // A negative start belongs to the other dim.
@@ -50,7 +50,7 @@ pub fn diagonal(
 /// `start`, `start + 1` ... as rows.
 fn indices(
     b: &mut Builder,
-    operand: &Operand,
+    operand: &CompositeOperand,
     start: [i64; 2],
     length: i64,
 ) -> Result<InstId, BuildError> {
@@ -74,7 +74,7 @@ fn indices(
 }
 
 /// Returns an array without elements: the other dims and one of size 0.
-fn empty(b: &mut Builder, operand: &Operand, batch: &[i64]) -> Result<InstId, BuildError> {
+fn empty(b: &mut Builder, operand: &CompositeOperand, batch: &[i64]) -> Result<InstId, BuildError> {
     let element_type = operand.element_type();
     let mut dims = operand.sizes(batch);
     dims.push(0);

@@ -3,7 +3,7 @@
 use crate::shape::Dims;
 use crate::{BuildError, Builder, InstId, Opcode};
 
-use super::operand::{Operand, convert, shape_of, with_number, with_spread};
+use super::operand::{CompositeOperand, convert, shape_of, with_number, with_spread};
 use super::statistics::{Normal, Variance, mean_of_squares, normalize, sum};
 
 /// The options of a norm besides `(x - mean) / sqrt(variance + epsilon)`.
@@ -39,7 +39,7 @@ pub fn layer_norm(
     dims: &[i64],
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "layer_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "layer_norm", "x", x)?;
     let dims = operand.dims("dims", dims)?;
     let kept = operand.other_dims(&dims);
     let wide = operand.widened(b)?;
@@ -58,7 +58,7 @@ pub fn rms_norm(
     dims: &[i64],
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "rms_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "rms_norm", "x", x)?;
     let dims = operand.dims("dims", dims)?;
     check_epsilon(&operand, norm.epsilon)?;
     let wide = operand.widened(b)?;
@@ -82,7 +82,7 @@ pub fn instance_norm(
     channel: i64,
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "instance_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "instance_norm", "x", x)?;
     let mut kept = operand.dims("batch", batch)?;
     let channel = operand.dim("channel", channel)?;
     kept.push(channel);
@@ -115,7 +115,7 @@ pub fn group_norm(
     channels: Groups,
     norm: &Norm,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "group_norm", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "group_norm", "x", x)?;
     let mut kept = operand.dims("batch", batch)?;
     let channel = operand.dim("channels", channels.dim)?;
     kept.push(channel);
@@ -142,7 +142,7 @@ pub fn weight_norm(
     epsilon: f64,
     scale: Option<InstId>,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "weight_norm", "v", v)?;
+    let operand = CompositeOperand::of_floats(b, "weight_norm", "v", v)?;
     let kept = operand.dims("kept", kept)?;
     check_epsilon(&operand, epsilon)?;
     let wide = operand.widened(b)?;
@@ -164,7 +164,7 @@ impl Norm {
     pub(super) fn normalize(
         &self,
         b: &mut Builder,
-        operand: &Operand,
+        operand: &CompositeOperand,
         wide: InstId,
         dims: &[i64],
         kept: &[i64],
@@ -178,7 +178,7 @@ impl Norm {
     pub(super) fn finish(
         &self,
         b: &mut Builder,
-        operand: &Operand,
+        operand: &CompositeOperand,
         mut y: InstId,
         dims: &[i64],
     ) -> Result<InstId, BuildError> {
@@ -201,7 +201,11 @@ pub(super) struct Split {
 }
 
 impl Split {
-    pub(super) fn new(operand: &Operand, dim: i64, groups: i64) -> Result<Self, BuildError> {
+    pub(super) fn new(
+        operand: &CompositeOperand,
+        dim: i64,
+        groups: i64,
+    ) -> Result<Self, BuildError> {
         let size = operand.size(dim);
         let parts = size
             .checked_div(groups)
@@ -215,7 +219,11 @@ impl Split {
     }
 
     /// Returns the widened elements with the dim split.
-    pub(super) fn apply(&self, b: &mut Builder, operand: &Operand) -> Result<InstId, BuildError> {
+    pub(super) fn apply(
+        &self,
+        b: &mut Builder,
+        operand: &CompositeOperand,
+    ) -> Result<InstId, BuildError> {
         let mut dims = Dims::new();
         for (dim, &size) in (0..).zip(operand.shape.dims()) {
             if dim == self.dim {
@@ -239,7 +247,7 @@ impl Split {
     }
 }
 
-fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
+fn check_epsilon(operand: &CompositeOperand, epsilon: f64) -> Result<(), BuildError> {
     if epsilon.is_finite() && epsilon >= 0.0 {
         return Ok(());
     }
@@ -250,7 +258,7 @@ fn check_epsilon(operand: &Operand, epsilon: f64) -> Result<(), BuildError> {
 /// Returns a scale or bias with the sizes of dims, in the type of the operand's moments.
 fn parameter(
     b: &mut Builder,
-    operand: &Operand,
+    operand: &CompositeOperand,
     name: &'static str,
     id: InstId,
     dims: &[i64],
@@ -261,6 +269,6 @@ fn parameter(
             operand.error(name, format!("the {name} is {shape}, and must have dims {sizes:?}"))
         );
     }
-    Operand::of_floats(b, operand.composite, name, id)?;
+    CompositeOperand::of_floats(b, operand.composite, name, id)?;
     convert(b, id, operand.moment_type())
 }

@@ -5,14 +5,14 @@ use crate::shape::{Dims, checked_product};
 use crate::{ArrayShape, BuildError, Builder, ElementType, InstId, Literal, Opcode};
 
 /// An array, with the name of the composite and of its argument.
-pub(super) struct Operand {
+pub(super) struct CompositeOperand {
     pub(super) composite: &'static str,
     argument: &'static str,
     pub(super) id: InstId,
     pub(super) shape: ArrayShape,
 }
 
-impl Operand {
+impl CompositeOperand {
     /// Checks for an array of static dims.
     pub(super) fn of(
         b: &Builder,

@@ -4,7 +4,7 @@ use crate::reducer::Monoid;
 use crate::shape::Dims;
 use crate::{BuildError, Builder, InstId, Opcode};
 
-use super::operand::{Operand, convert, with_spread};
+use super::operand::{CompositeOperand, convert, with_spread};
 use super::statistics::sum;
 
 /// `exp(x - max) / sum(exp(x - max))` over `dims`, with the shape of `x`.
@@ -46,7 +46,7 @@ fn parts(
     x: InstId,
     dims: &[i64],
 ) -> Result<Parts, BuildError> {
-    let operand = Operand::of_floats(b, composite, "x", x)?;
+    let operand = CompositeOperand::of_floats(b, composite, "x", x)?;
     let dims = operand.dims("dims", dims)?;
     let kept = operand.other_dims(&dims);
     let greatest = greatest(b, &operand, &dims)?;
@@ -58,7 +58,11 @@ fn parts(
     Ok(Parts { shifted, exponential, sum, kept })
 }
 
-fn greatest(b: &mut Builder, operand: &Operand, dims: &[i64]) -> Result<InstId, BuildError> {
+fn greatest(
+    b: &mut Builder,
+    operand: &CompositeOperand,
+    dims: &[i64],
+) -> Result<InstId, BuildError> {
     let monoid = Monoid { opcode: Opcode::Maximum, element_type: operand.element_type() };
     let Some(least) = monoid.identity() else {
         return Err(operand.error("x", format!("{} has no least value", operand.shape)));

@@ -2,7 +2,7 @@
 
 use crate::{BuildError, Builder, InstId, Opcode};
 
-use super::operand::{Operand, filled, shape_of, with_number, with_spread};
+use super::operand::{CompositeOperand, filled, shape_of, with_number, with_spread};
 
 /// The formula of a variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Variance {
 /// Returns an error if `x` is not an array of f16, bf16, f32 or f64, or `dims` are not distinct
 /// dims of it.
 pub fn mean(b: &mut Builder, x: InstId, dims: &[i64]) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "mean", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "mean", "x", x)?;
     let dims = operand.dims("dims", dims)?;
     let x = operand.widened(b)?;
     let mean = mean_of(b, x, &dims)?;
@@ -45,7 +45,7 @@ pub fn variance(
     correction: f64,
     form: Variance,
 ) -> Result<InstId, BuildError> {
-    let operand = Operand::of_floats(b, "variance", "x", x)?;
+    let operand = CompositeOperand::of_floats(b, "variance", "x", x)?;
     let dims = operand.dims("dims", dims)?;
     if !correction.is_finite() {
         return Err(

@@ -12,7 +12,7 @@
 use smol_str::SmolStr;
 
 use super::devices::{AxisRef, Mesh, MeshAxis, MeshDevices, SubAxis};
-use super::sharding::{DimSharding, NamedSharding, Reduction};
+use super::sharding::{DimSharding, NamedSharding, ReductionOp};
 
 /// The meshes of a module, each with its name.
 pub type Meshes = Vec<(SmolStr, Mesh)>;
@@ -189,7 +189,7 @@ impl<'t> Cursor<'t> {
         self.expect('[')?;
         let dims = self.list(']', |cursor| cursor.dim(&mesh))?;
         let (mut replicated, mut unreduced) = (Vec::new(), Vec::new());
-        let mut reduction = Reduction::Sum;
+        let mut reduction = ReductionOp::Sum;
         while self.eat(",") {
             let axes = if self.eat("replicated") {
                 &mut replicated
@@ -199,7 +199,7 @@ impl<'t> Cursor<'t> {
             };
             self.expect('=')?;
             if !self.eat("{") {
-                reduction = Reduction::from_word(&self.word()?)?;
+                reduction = ReductionOp::from_word(&self.word()?)?;
                 self.expect('{')?;
             }
             *axes = self.list('}', |cursor| cursor.axis(&mesh))?;

@@ -113,14 +113,14 @@ pub struct NamedSharding {
     /// Axes along which each device holds a part of the reduction.
     pub unreduced: Vec<AxisRef>,
     /// How the parts are reduced.
-    pub reduction: Reduction,
+    pub reduction: ReductionOp,
     /// Axes that the program handles itself.
     pub manual: Vec<AxisRef>,
 }
 
 /// How the parts that devices hold of a value are reduced to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Reduction {
+pub enum ReductionOp {
     /// `unreduced={'x'}`
     #[default]
     Sum,
@@ -130,7 +130,7 @@ pub enum Reduction {
     Min,
 }
 
-impl Reduction {
+impl ReductionOp {
     /// All of them, in the order of XLA's `ReductionOpProto`.
     pub const ALL: [Self; 3] = [Self::Sum, Self::Max, Self::Min];
 

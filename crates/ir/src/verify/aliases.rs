@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::Report;
 use super::devices::Verdict;
 use super::transfers::same_shape;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::{CompId, InstId};
 use crate::metadata::InputOutputAlias;
 use crate::module::Module;
@@ -19,7 +19,7 @@ pub(super) fn check_header(module: &Module, report: &mut Report) {
     let Some(entry) = module.entry() else { return };
     let mut add = |verdict: Verdict| {
         if let Err((code, message)) = verdict {
-            report.add(code, Place::Module, message);
+            report.add(code, DiagnosticPlace::Module, message);
         }
     };
     let mut outputs = FxHashSet::default();
@@ -145,7 +145,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
             alias.operand,
             index(&alias.operand_part)
         );
-        report.add(super::OPERAND_ALIAS, Place::Instruction(id), message);
+        report.add(super::OPERAND_ALIAS, DiagnosticPlace::Instruction(id), message);
     }
 }
 

@@ -2,7 +2,7 @@
 //! threads.
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::InstId;
 use crate::module::Module;
 use crate::ops::control::{AsyncAttrs, TransferAttrs};
@@ -78,7 +78,7 @@ fn check_user(module: &Module, id: InstId, ends: &[Opcode], report: &mut Report)
             several.len()
         ),
     };
-    report.add(super::ENDS, Place::Instruction(id), message);
+    report.add(super::ENDS, DiagnosticPlace::Instruction(id), message);
 }
 
 /// Returns a custom call that only defines an order.
@@ -100,7 +100,7 @@ fn check_end(module: &Module, id: InstId, starts: &[Opcode], report: &mut Report
             listed(starts),
             module.name_of(start)
         );
-        report.add(super::PAIRING, Place::Instruction(id), message);
+        report.add(super::PAIRING, DiagnosticPlace::Instruction(id), message);
         return;
     }
     let problem = match (module.op(start), module.op(id)) {
@@ -116,7 +116,7 @@ fn check_end(module: &Module, id: InstId, starts: &[Opcode], report: &mut Report
     if let Some((what, here, there)) = problem {
         let start = module.name_of(start);
         let message = format!("{what} is {here}, but {there} in `{start}`, which it belongs to");
-        report.add(super::PAIRING, Place::Instruction(id), message);
+        report.add(super::PAIRING, DiagnosticPlace::Instruction(id), message);
     }
 }
 
@@ -166,7 +166,7 @@ fn check_thread(module: &Module, id: InstId, report: &mut Report) {
                 "it runs on thread \"{here}\", but `{}` on \"{there}\"; use `async-start`",
                 computation.name()
             );
-            report.add(super::THREAD, Place::Instruction(id), message);
+            report.add(super::THREAD, DiagnosticPlace::Instruction(id), message);
         }
     }
 }

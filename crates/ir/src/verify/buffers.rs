@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Report;
 use super::aliases::{index, is_pin};
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::{CompId, InstId};
 use crate::instruction::Use;
 use crate::module::Module;
@@ -147,7 +147,7 @@ fn check_writers(module: &Module, id: InstId, writers: &Writers, report: &mut Re
                 "its buffer {part} is written by {count} instructions; give the second what the \
                  first yields"
             );
-            report.add(super::BUFFERS, Place::Instruction(id), message);
+            report.add(super::BUFFERS, DiagnosticPlace::Instruction(id), message);
         }
     }
 }
@@ -162,7 +162,7 @@ fn check_instruction(module: &Module, id: InstId, report: &mut Report) {
         Op::CustomCall(attrs) => check_custom_call(module, id, attrs, report),
         Op::Parameter(_) if is_of_entry(module, id) && has_buffer(module.shape(id)) => {
             let message = "the entry is given arrays; pin them to make buffers of them";
-            report.add(super::BUFFERS, Place::Instruction(id), message);
+            report.add(super::BUFFERS, DiagnosticPlace::Instruction(id), message);
         }
         op if may_hold_buffers(op) || runs_on_stream(module, id) => {}
         op => {
@@ -172,7 +172,7 @@ fn check_instruction(module: &Module, id: InstId, report: &mut Report) {
                     "`{}` neither takes nor yields buffers; pin its result instead",
                     op.opcode()
                 );
-                report.add(super::BUFFERS, Place::Instruction(id), message);
+                report.add(super::BUFFERS, DiagnosticPlace::Instruction(id), message);
             }
         }
     }
@@ -213,7 +213,7 @@ fn check_custom_call(module: &Module, id: InstId, attrs: &CustomCallAttrs, repor
         _ => wrong_parts(module, id, aliases),
     };
     if let Some(message) = problem {
-        report.add(super::BUFFERS, Place::Instruction(id), message);
+        report.add(super::BUFFERS, DiagnosticPlace::Instruction(id), message);
     }
 }
 

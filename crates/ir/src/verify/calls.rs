@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::Report;
 use super::asynchronous::MAIN;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::{CompId, InstId};
 use crate::metadata::Extras;
 use crate::module::Module;
@@ -14,20 +14,20 @@ use crate::ops::{Op, Opcode};
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let Some(extras) = module.extras(id) else {
         if is_composite(module.op(id)) {
-            report.add(super::COMPOSITE, Place::Instruction(id), NO_NAME);
+            report.add(super::COMPOSITE, DiagnosticPlace::Instruction(id), NO_NAME);
         }
         return;
     };
     if is_composite(module.op(id))
         && let Some(message) = wrong_composite(extras)
     {
-        report.add(super::COMPOSITE, Place::Instruction(id), message);
+        report.add(super::COMPOSITE, DiagnosticPlace::Instruction(id), message);
     }
     for (name, value) in &extras.other {
         if is_misplaced(module, id, name, &value.0) {
             let opcode = module.opcode(id);
             let message = format!("`{opcode}` has no `{name}`; leave it out");
-            report.add(super::MISPLACED, Place::Instruction(id), message);
+            report.add(super::MISPLACED, DiagnosticPlace::Instruction(id), message);
         }
     }
 }
@@ -114,5 +114,5 @@ fn check_one_op(module: &Module, computation: CompId, report: &mut Report) {
         "`async-start` runs it, so it has parameters and one op; move `{}` out of it",
         module.name_of(first)
     );
-    report.add(super::WRAPPED, Place::Computation(computation), message);
+    report.add(super::WRAPPED, DiagnosticPlace::Computation(computation), message);
 }

@@ -3,7 +3,7 @@
 
 use super::Report;
 use super::devices::Verdict;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::InstId;
 use crate::module::Module;
 use crate::ops::{Op, Opcode};
@@ -26,7 +26,7 @@ enum Numbers {
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let mut add = |verdict: Verdict| {
         if let Err((code, message)) = verdict {
-            report.add(code, Place::Instruction(id), message);
+            report.add(code, DiagnosticPlace::Instruction(id), message);
         }
     };
     if let Op::CollectivePermute(attrs) | Op::CollectivePermuteStart(attrs) = module.op(id) {

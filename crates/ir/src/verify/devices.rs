@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Report;
-use crate::diag::{Code, Place};
+use crate::diag::{Code, DiagnosticPlace};
 use crate::entity::InstId;
 use crate::module::Module;
 use crate::ops::attr::{AttrKind, AttrValue};
@@ -24,7 +24,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let mut has_groups = true;
     let mut add = |verdict: Verdict| {
         if let Err((code, message)) = verdict {
-            report.add(code, Place::Instruction(id), message);
+            report.add(code, DiagnosticPlace::Instruction(id), message);
         }
     };
     module.op(id).for_each_attr(&mut |name, value| match value {
@@ -68,7 +68,7 @@ pub(super) fn check_constrained(module: &Module, report: &mut Report) {
             !constrained,
             module.name_of(first)
         );
-        report.add(super::CONSTRAINED, Place::Instruction(other), message);
+        report.add(super::CONSTRAINED, DiagnosticPlace::Instruction(other), message);
     }
 }
 

@@ -3,14 +3,14 @@
 //! Text without tables may still refer to frames, because XLA drops the tables.
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::metadata::{OpMetadata, StackTables};
 use crate::module::Module;
 
 pub(super) fn check(module: &Module, report: &mut Report) {
     let Some(tables) = &module.header.stack_tables else { return };
     if let Some(message) = wrong_tables(tables) {
-        report.add(super::FRAMES, Place::Module, message);
+        report.add(super::FRAMES, DiagnosticPlace::Module, message);
     }
     for &computation in module.computations() {
         for id in module.instructions(computation) {
@@ -21,7 +21,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                     "stack_frame_id is {frame}, but StackFrames has {} rows",
                     tables.stack_frames.len()
                 );
-                report.add(super::FRAMES, Place::Instruction(id), message);
+                report.add(super::FRAMES, DiagnosticPlace::Instruction(id), message);
             }
         }
     }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Report;
-use crate::diag::{Code, Place};
+use crate::diag::{Code, DiagnosticPlace};
 use crate::entity::ShapeId;
 use crate::module::Module;
 use crate::types::layout::{Layout, Tile};
@@ -18,14 +18,18 @@ pub(super) fn check(module: &Module, report: &mut Report) {
             let verdict =
                 judged.entry(shape_id).or_insert_with(|| judge(module.shape_of(shape_id)));
             if let Some((code, message)) = verdict {
-                report.add(*code, Place::Instruction(id), message.clone());
+                report.add(*code, DiagnosticPlace::Instruction(id), message.clone());
             }
         }
     }
     let Some(entry) = &module.header.entry_layout else { return };
     for shape in entry.parameters.iter().chain([&entry.result]) {
         if let Some((code, message)) = judge(shape) {
-            report.add(code, Place::Module, format!("entry_computation_layout: {message}"));
+            report.add(
+                code,
+                DiagnosticPlace::Module,
+                format!("entry_computation_layout: {message}"),
+            );
         }
     }
 }

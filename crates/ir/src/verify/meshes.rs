@@ -1,7 +1,7 @@
 //! Checks that shardings of Shardy name meshes that the module has.
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::metadata::value_of;
 use crate::module::Module;
 use crate::types::sdy;
@@ -26,7 +26,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                 "its sharding names the mesh @{unknown}, and `xla.sdy.meshes` of the module has {known}; \
                  add the mesh to the module's `frontend_attributes`"
             );
-            report.add(super::UNKNOWN_MESH, Place::Instruction(id), message);
+            report.add(super::UNKNOWN_MESH, DiagnosticPlace::Instruction(id), message);
         }
     }
 }

@@ -19,7 +19,7 @@ mod transfers;
 
 use std::ops::Deref;
 
-use crate::diag::{Code, Diagnostic, Place};
+use crate::diag::{Code, Diagnostic, DiagnosticPlace};
 use crate::entity::InstId;
 use crate::module::Module;
 
@@ -222,7 +222,7 @@ struct Report {
 }
 
 impl Report {
-    fn add(&mut self, code: Code, place: Place, message: impl Into<String>) {
+    fn add(&mut self, code: Code, place: DiagnosticPlace, message: impl Into<String>) {
         let mut message = message.into();
         if self.is_full() {
             self.more = self.more.saturating_add(1);

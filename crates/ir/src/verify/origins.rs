@@ -1,7 +1,7 @@
 //! Checks that a value has one origin per array.
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::InstId;
 use crate::metadata::{Origin, OriginTree};
 use crate::module::Module;
@@ -16,7 +16,7 @@ pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
              parentheses as the tuples have them",
             module.shape(id).without_layout()
         );
-        report.add(super::ORIGIN, Place::Instruction(id), message);
+        report.add(super::ORIGIN, DiagnosticPlace::Instruction(id), message);
     }
 }
 

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::Report;
-use crate::diag::{Code, Place};
+use crate::diag::{Code, DiagnosticPlace};
 use crate::entity::{CompId, InstId, ShapeId};
 use crate::infer::{ShapeErrorKind, infer_mixed};
 use crate::module::Module;
@@ -52,7 +52,11 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                     }
                 }
                 Err(error) => {
-                    report.add(code_of(error.kind), Place::Instruction(id), error.message);
+                    report.add(
+                        code_of(error.kind),
+                        DiagnosticPlace::Instruction(id),
+                        error.message,
+                    );
                 }
             }
         }
@@ -150,7 +154,7 @@ fn check_entry_layout(module: &Module, report: &mut Report) {
             computation.name(),
             parameters.len()
         );
-        report.add(super::ENTRY_LAYOUT, Place::Module, message);
+        report.add(super::ENTRY_LAYOUT, DiagnosticPlace::Module, message);
         return;
     }
     for (i, (&parameter, expected)) in parameters.iter().zip(&layout.parameters).enumerate() {
@@ -159,7 +163,7 @@ fn check_entry_layout(module: &Module, report: &mut Report) {
                 "entry_computation_layout says {expected} for parameter {i}, which is {}",
                 module.shape(parameter)
             );
-            report.add(super::ENTRY_LAYOUT, Place::Instruction(parameter), message);
+            report.add(super::ENTRY_LAYOUT, DiagnosticPlace::Instruction(parameter), message);
         }
     }
     if let Some(root) = computation.root()
@@ -170,6 +174,6 @@ fn check_entry_layout(module: &Module, report: &mut Report) {
             layout.result,
             module.shape(root)
         );
-        report.add(super::ENTRY_LAYOUT, Place::Instruction(root), message);
+        report.add(super::ENTRY_LAYOUT, DiagnosticPlace::Instruction(root), message);
     }
 }

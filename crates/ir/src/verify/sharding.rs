@@ -3,7 +3,7 @@
 use super::Report;
 use super::counts::mesh_size;
 use super::devices::{Verdict, judge_axes, judge_mesh, unlike_ids, wrong_iota};
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::{CompId, InstId};
 use crate::module::Module;
 use crate::ops::Op;
@@ -15,7 +15,7 @@ use crate::types::sharding::{
 pub(super) fn check(module: &Module, id: InstId, report: &mut Report) {
     let mut add = |verdict: Verdict| {
         if let Err((code, message)) = verdict {
-            report.add(code, Place::Instruction(id), message);
+            report.add(code, DiagnosticPlace::Instruction(id), message);
         }
     };
     if let Op::Domain(attrs) = module.op(id) {

@@ -3,7 +3,7 @@
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::{CompId, InstId, SecondaryMap};
 use crate::module::Module;
 use crate::ops::Op;
@@ -19,7 +19,11 @@ struct Met {
 
 pub(super) fn check(module: &Module, report: &mut Report) {
     if !module.entry().is_some_and(|entry| module.computations().contains(&entry)) {
-        report.add(super::NO_ENTRY, Place::Module, "no computation is the entry; mark one `ENTRY`");
+        report.add(
+            super::NO_ENTRY,
+            DiagnosticPlace::Module,
+            "no computation is the entry; mark one `ENTRY`",
+        );
     }
     let mut names = FxHashSet::default();
     let mut seen = FxHashSet::default();
@@ -29,11 +33,11 @@ pub(super) fn check(module: &Module, report: &mut Report) {
         let computation = module.computation(id);
         if !names.insert(computation.name()) {
             let message = format!("another computation is named `{}` too", computation.name());
-            report.add(super::DUPLICATE_COMPUTATION, Place::Computation(id), message);
+            report.add(super::DUPLICATE_COMPUTATION, DiagnosticPlace::Computation(id), message);
         }
         if computation.is_empty() {
             let message = "it has no instructions; it needs at least its root";
-            report.add(super::EMPTY_COMPUTATION, Place::Computation(id), message);
+            report.add(super::EMPTY_COMPUTATION, DiagnosticPlace::Computation(id), message);
         }
         check_parameters(module, id, report);
         check_instructions(module, id, &seen, &mut met, report);
@@ -48,7 +52,7 @@ fn check_parameters(module: &Module, id: CompId, report: &mut Report) {
             let message = format!(
                 "parameter number {number} is repeated or leaves a gap; {expected} was expected"
             );
-            report.add(super::PARAMETERS, Place::Instruction(parameter), message);
+            report.add(super::PARAMETERS, DiagnosticPlace::Instruction(parameter), message);
             return;
         }
     }
@@ -62,7 +66,7 @@ fn check_parameter_list(module: &Module, id: CompId, report: &mut Report) {
         let is_parameter = matches!(module.op(instruction), Op::Parameter(_));
         if is_parameter && !listed.contains(&instruction) {
             let message = "it is a parameter that its computation does not list";
-            report.add(super::PARAMETERS, Place::Instruction(instruction), message);
+            report.add(super::PARAMETERS, DiagnosticPlace::Instruction(instruction), message);
         }
     }
 }
@@ -78,7 +82,7 @@ fn check_instructions(
     let named = if are_unique { 0 } else { module.computation(computation).len() };
     let mut names = FxHashSet::with_capacity_and_hasher(named, FxBuildHasher);
     for id in module.instructions(computation) {
-        let place = Place::Instruction(id);
+        let place = DiagnosticPlace::Instruction(id);
         if !are_unique && !names.insert(module.name_of(id)) {
             let message = "another instruction of the computation has this name too";
             report.add(super::DUPLICATE_INSTRUCTION, place, message);
@@ -116,7 +120,7 @@ fn check_instructions(
             && (module.is_verified(id) || names_users());
         if !exact {
             let message = format!("it has {expected} uses, but its use list says otherwise");
-            report.add(super::USE_LISTS, Place::Instruction(id), message);
+            report.add(super::USE_LISTS, DiagnosticPlace::Instruction(id), message);
         }
     }
 }
@@ -134,7 +138,7 @@ fn check_control(
                 "control predecessor `{}` does not stand before it in this computation",
                 module.name_of(predecessor)
             );
-            report.add(super::CONTROL_ORDER, Place::Instruction(id), message);
+            report.add(super::CONTROL_ORDER, DiagnosticPlace::Instruction(id), message);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Report;
-use crate::diag::Place;
+use crate::diag::DiagnosticPlace;
 use crate::entity::InstId;
 use crate::metadata::Extras;
 use crate::module::Module;
@@ -24,7 +24,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
                  channel of its own",
                 module.name_of(first)
             );
-            report.add(super::TRANSFERS, Place::Instruction(id), message);
+            report.add(super::TRANSFERS, DiagnosticPlace::Instruction(id), message);
         }
     }
 }

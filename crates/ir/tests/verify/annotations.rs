@@ -7,7 +7,7 @@ use tilewright_ir::metadata::{InputOutputAlias, Origin, OriginTree, StackTables}
 use tilewright_ir::ops::attr::{AttrValue, AttrValues, Verbatim};
 use tilewright_ir::ops::control::{CallAttrs, OutputAlias};
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, Subgroup, TileDevices, Tiling,
+    DimSharding, LeafSharding, NamedSharding, Placement, ReductionOp, Subgroup, TileDevices, Tiling,
 };
 use tilewright_ir::verify::{self, check};
 use tilewright_ir::{
@@ -56,7 +56,7 @@ fn along(mesh: Mesh, axis: usize) -> Placement {
         dims: vec![DimSharding { axes: vec![AxisRef::whole(axis)], is_open: false }],
         replicated: Vec::new(),
         unreduced: Vec::new(),
-        reduction: Reduction::Sum,
+        reduction: ReductionOp::Sum,
         manual: Vec::new(),
     }))
 }

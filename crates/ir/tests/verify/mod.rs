@@ -7,7 +7,7 @@ mod fixtures;
 mod page;
 
 use tilewright_ir::verify::{CHECKS, NEEDS_SHAPE, USE_LISTS};
-use tilewright_ir::{Code, Diagnostic, Module, Place};
+use tilewright_ir::{Code, Diagnostic, DiagnosticPlace, Module};
 
 /// Codes that no edit and no text can bring about, and why.
 const UNREACHABLE: [(Code, &str); 2] = [
@@ -21,9 +21,9 @@ const UNREACHABLE: [(Code, &str); 2] = [
 
 fn place(module: &Module, diagnostic: &Diagnostic) -> String {
     match diagnostic.place {
-        Place::Module => "module".into(),
-        Place::Computation(id) => module.computation(id).name().into(),
-        Place::Instruction(id) => module.name_of(id).into(),
+        DiagnosticPlace::Module => "module".into(),
+        DiagnosticPlace::Computation(id) => module.computation(id).name().into(),
+        DiagnosticPlace::Instruction(id) => module.name_of(id).into(),
     }
 }
 

@@ -29,7 +29,7 @@ impl<Id> Default for Names<'_, Id> {
 }
 
 /// The entry of a name, or the position of a new one.
-enum Place {
+enum NameSlot {
     Entry(usize),
     Free(usize),
 }
@@ -39,8 +39,8 @@ impl<'s, Id: Copy> Names<'s, Id> {
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<Option<Id>> {
         match self.find(name, hash(name)) {
-            Place::Entry(at) => self.entries.get(at).map(|&(_, id)| id),
-            Place::Free(_) => None,
+            NameSlot::Entry(at) => self.entries.get(at).map(|&(_, id)| id),
+            NameSlot::Free(_) => None,
         }
     }
 
@@ -57,8 +57,10 @@ impl<'s, Id: Copy> Names<'s, Id> {
         }
         let hash = hash(name);
         match self.find(name, hash) {
-            Place::Entry(at) => self.entries.get_mut(at).map(|(_, old)| std::mem::replace(old, id)),
-            Place::Free(slot) => {
+            NameSlot::Entry(at) => {
+                self.entries.get_mut(at).map(|(_, old)| std::mem::replace(old, id))
+            }
+            NameSlot::Free(slot) => {
                 self.entries.push((name, id));
                 if let Some(slot) = self.slots.get_mut(slot) {
                     *slot = pack(hash, self.entries.len());
@@ -89,7 +91,7 @@ impl<'s, Id: Copy> Names<'s, Id> {
         cheap
     }
 
-    fn find(&self, name: &str, hash: u32) -> Place {
+    fn find(&self, name: &str, hash: u32) -> NameSlot {
         let mask = self.slots.len().wrapping_sub(1);
         let mut slot = hash as usize & mask;
         loop {
@@ -98,11 +100,11 @@ impl<'s, Id: Copy> Names<'s, Id> {
                     let at = (taken & u64::from(u32::MAX)) as usize - 1;
                     let same_hash = (taken >> 32) as u32 == hash;
                     if same_hash && self.entries.get(at).is_some_and(|(other, _)| *other == name) {
-                        return Place::Entry(at);
+                        return NameSlot::Entry(at);
                     }
                 }
                 // A free slot, or no slots at all.
-                Some(_) | None => return Place::Free(slot),
+                Some(_) | None => return NameSlot::Free(slot),
             }
             slot = (slot + 1) & mask;
         }

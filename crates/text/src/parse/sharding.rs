@@ -3,8 +3,8 @@
 use tilewright_ir::OpMetadata;
 use tilewright_ir::devices::{AxisRef, Mesh, MeshDevices};
 use tilewright_ir::sharding::{
-    DimSharding, LeafSharding, NamedSharding, Placement, Reduction, ShardGroup, Sharding, Subgroup,
-    TileDevices, Tiling,
+    DimSharding, LeafSharding, NamedSharding, Placement, ReductionOp, ShardGroup, Sharding,
+    Subgroup, TileDevices, Tiling,
 };
 
 use super::{Parse, Parser, SyntaxError};
@@ -213,7 +213,7 @@ impl Parser<'_> {
             if self.accept(b'=') {
                 self.cursor.skip_space();
                 let reduction = self.cursor.peek_word().filter(|_| word == "unreduced");
-                if let Some(reduction) = reduction.and_then(Reduction::from_word) {
+                if let Some(reduction) = reduction.and_then(ReductionOp::from_word) {
                     self.cursor.word();
                     sharding.reduction = reduction;
                 }
@@ -253,7 +253,7 @@ fn empty(mesh: Mesh) -> NamedSharding {
         dims: Vec::new(),
         replicated: Vec::new(),
         unreduced: Vec::new(),
-        reduction: Reduction::Sum,
+        reduction: ReductionOp::Sum,
         manual: Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::super::layout::Layout;
 use super::super::shape::{ArrayShape, Dims, checked_product};
-use super::tiles::{Place, TileCut, ceil_div, check_tiles, unflatten};
+use super::tiles::{PhysicalIndex, TileCut, ceil_div, check_tiles, unflatten};
 use super::{AddressError, IndexError, check_index, check_sizes, row_major_strides};
 
 /// The addresses of an array's elements in its buffer: the shape's layout, evaluated once by
@@ -110,7 +110,7 @@ impl AddressMap {
         if let Some(strides) = &self.strides {
             return Ok(dot(index, strides));
         }
-        let mut place: Place = self.major_to_minor.iter().map(|&dim| index[dim]).collect();
+        let mut place: PhysicalIndex = self.major_to_minor.iter().map(|&dim| index[dim]).collect();
         for cut in &self.cuts {
             cut.apply(&mut place);
         }
@@ -131,7 +131,7 @@ impl AddressMap {
 
     /// Returns the index at an address inside the buffer; `None` if the address is padding.
     fn element_at(&self, address: i64) -> Option<Dims> {
-        let mut place = Place::from_elem(0, self.physical.len());
+        let mut place = PhysicalIndex::from_elem(0, self.physical.len());
         if unflatten(address, &self.physical, &mut place) != 0 {
             return None; // In the padding of the tail.
         }

@@ -9,7 +9,7 @@ use super::super::shape::{Dims, checked_product};
 use super::AddressError;
 
 /// An index in physical dims, the most major first.
-pub(super) type Place = SmallVec<[i64; 12]>;
+pub(super) type PhysicalIndex = SmallVec<[i64; 12]>;
 
 /// One tile, applied to the dims before it. It stores only the dims that it splits, so that the
 /// space for many tiles is proportional to their sizes.
@@ -23,12 +23,12 @@ pub(super) struct TileCut {
     /// The sizes of the split dims.
     sizes: Dims,
     /// The split dims, paired with the sizes of the tile.
-    runs: SmallVec<[Run; 2]>,
+    runs: SmallVec<[MergedDims; 2]>,
 }
 
 /// Neighbouring dims (one, or several merged by `*`) and the tile size that splits them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Run {
+struct MergedDims {
     /// Number of dims.
     dims: usize,
     /// The product of their sizes.
@@ -53,7 +53,7 @@ impl TileCut {
     }
 
     /// Maps an index in the original dims to one in the resulting dims.
-    pub(super) fn apply(&self, place: &mut Place) {
+    pub(super) fn apply(&self, place: &mut PhysicalIndex) {
         if self.front > 0 {
             place.insert_many(0, std::iter::repeat_n(0, self.front));
         }
@@ -74,7 +74,7 @@ impl TileCut {
     }
 
     /// Returns the inverse of [`TileCut::apply`]; `None` for padding.
-    pub(super) fn undo(&self, place: &mut Place) -> Option<()> {
+    pub(super) fn undo(&self, place: &mut PhysicalIndex) -> Option<()> {
         let split = self.first + self.runs.len();
         let cut: SmallVec<[i64; 6]> = place[self.first..split]
             .iter()
@@ -98,7 +98,7 @@ impl TileCut {
 }
 
 /// Pairs dims with the sizes of a tile, and merges dims at every `*`.
-fn runs(dims: &[i64], tile: &[i64]) -> Result<SmallVec<[Run; 2]>, AddressError> {
+fn runs(dims: &[i64], tile: &[i64]) -> Result<SmallVec<[MergedDims; 2]>, AddressError> {
     let mut runs = SmallVec::new();
     let mut start = 0;
     for (i, &size) in tile.iter().enumerate() {
@@ -106,7 +106,7 @@ fn runs(dims: &[i64], tile: &[i64]) -> Result<SmallVec<[Run; 2]>, AddressError> 
             continue;
         }
         let merged = checked_product(&dims[start..=i]).ok_or(AddressError::Overflow)?;
-        runs.push(Run { dims: i + 1 - start, size: merged, tile: size });
+        runs.push(MergedDims { dims: i + 1 - start, size: merged, tile: size });
         start = i + 1;
     }
     Ok(runs)
