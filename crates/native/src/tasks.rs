@@ -18,7 +18,7 @@ pub(crate) type Parts<'a, T, F> =
 
 /// Uninitialised slices for the two parts of accumulators.
 pub(crate) type UninitAccumulators<'a, T, F> =
-    vectors::UninitAccumulators<'a, <F as Accumulate<T>>::First, <F as Accumulate<T>>::Second>;
+    vectors::UninitParts<'a, <F as Accumulate<T>>::First, <F as Accumulate<T>>::Second>;
 
 /// Returns a slice of values as a slice of `MaybeUninit`.
 ///

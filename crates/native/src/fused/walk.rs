@@ -64,14 +64,14 @@ pub(super) fn compact(bounds: &TileBounds, set: u64) -> SmallVec<[isize; 8]> {
 #[derive(Debug)]
 pub(super) struct Tiles {
     /// The axes of which a tile does not have all indices, innermost first.
-    cuts: SmallVec<[TileCut; 8]>,
+    cuts: SmallVec<[AxisCut; 8]>,
     /// The number of tiles of a slab.
     pub(super) count: usize,
 }
 
 /// An axis that is cut into parts.
 #[derive(Clone, Copy, Debug)]
-struct TileCut {
+struct AxisCut {
     axis: usize,
     /// The number of indices of the axis, and of one part.
     len: usize,
@@ -97,7 +97,7 @@ impl Tiles {
             };
             bounds.extent[axis] = part;
             if part < len {
-                tiles.cuts.push(TileCut { axis, len, part, is_outer });
+                tiles.cuts.push(AxisCut { axis, len, part, is_outer });
             }
             if !is_outer {
                 tiles.count *= len.div_ceil(part);
@@ -108,7 +108,7 @@ impl Tiles {
 
     /// Moves `bounds` to a tile of a slab.
     pub(super) fn go(&self, mut slab: usize, mut tile: usize, bounds: &mut TileBounds) {
-        for &TileCut { axis, len, part, is_outer } in &self.cuts {
+        for &AxisCut { axis, len, part, is_outer } in &self.cuts {
             let left = if is_outer { &mut slab } else { &mut tile };
             let count = len.div_ceil(part);
             let from = *left % count * part;

@@ -24,10 +24,10 @@ use crate::level::Level;
 /// The CPU must have the instructions of the level, `len` is not 0, and there are as many
 /// rows as accumulators.
 pub(crate) type RowsFn<T, A, B> =
-    unsafe fn(elements: &[T], len: usize, to: UninitAccumulators<'_, A, B>, in_main_memory: bool);
+    unsafe fn(elements: &[T], len: usize, to: UninitParts<'_, A, B>, in_main_memory: bool);
 
 /// Uninitialised slices for the parts of accumulators.
-pub(crate) type UninitAccumulators<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
+pub(crate) type UninitParts<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
 
 /// A function that adds blocks to accumulators, element by element, as
 /// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.

@@ -8,7 +8,7 @@ pub(crate) struct Attr {
     /// The name.
     pub(crate) name: &'static str,
     /// The kind of its value.
-    pub(crate) kind: AttrKind,
+    pub(crate) kind: ValueKind,
     /// The name in HLO; none if HLO does not have it by itself.
     pub(crate) hlo: Option<&'static str>,
     /// Whether it may be missing.
@@ -34,7 +34,7 @@ pub(crate) enum Need {
 
 /// The kind of the value of an attribute.
 #[derive(Clone, Copy)]
-pub(crate) enum AttrKind {
+pub(crate) enum ValueKind {
     /// `array<i64: 0, 2>`, printed as `[0, 2]`; a tensor in VHLO.
     Dims,
     /// `array<i1: true>`; a tensor in VHLO.
@@ -113,7 +113,7 @@ impl Joined {
 }
 
 impl Attr {
-    pub(super) const fn new(name: &'static str, kind: AttrKind) -> Self {
+    pub(super) const fn new(name: &'static str, kind: ValueKind) -> Self {
         Self { name, kind, hlo: None, need: Need::Required, from: 1, until: usize::MAX }
     }
 
@@ -158,9 +158,9 @@ impl Attr {
     /// The structure whose parameters are attributes in VHLO.
     pub(crate) fn structure(&self) -> Option<&'static Structure> {
         match self.kind {
-            AttrKind::Algorithm => Some(&DOT_ALGORITHM),
-            AttrKind::Convolution => Some(&CONVOLUTION),
-            AttrKind::Structure(structure) => Some(structure),
+            ValueKind::Algorithm => Some(&DOT_ALGORITHM),
+            ValueKind::Convolution => Some(&CONVOLUTION),
+            ValueKind::Structure(structure) => Some(structure),
             _ => None,
         }
     }
@@ -172,7 +172,7 @@ impl Attr {
                 let parameters = structure.parameters.iter();
                 parameters.filter(|one| one.from <= version).map(|one| one.vhlo).collect()
             }
-            None if matches!(self.kind, AttrKind::Channel) => vec!["channel_id"],
+            None if matches!(self.kind, ValueKind::Channel) => vec!["channel_id"],
             None => vec![self.name],
         }
     }
@@ -388,13 +388,13 @@ static STRUCTURES: [Structure; 10] = [
 
 /// Kinds of attributes that are structures.
 pub(super) mod kind {
-    use super::AttrKind;
+    use super::ValueKind;
 
-    pub(in super::super) const CHANNEL: AttrKind = AttrKind::Structure(&super::CHANNEL);
-    pub(in super::super) const DOT: AttrKind = AttrKind::Structure(&super::DOT);
-    pub(in super::super) const GATHER: AttrKind = AttrKind::Structure(&super::GATHER);
-    pub(in super::super) const RAGGED_DOT: AttrKind = AttrKind::Structure(&super::RAGGED_DOT);
-    pub(in super::super) const SCATTER: AttrKind = AttrKind::Structure(&super::SCATTER);
+    pub(in super::super) const CHANNEL: ValueKind = ValueKind::Structure(&super::CHANNEL);
+    pub(in super::super) const DOT: ValueKind = ValueKind::Structure(&super::DOT);
+    pub(in super::super) const GATHER: ValueKind = ValueKind::Structure(&super::GATHER);
+    pub(in super::super) const RAGGED_DOT: ValueKind = ValueKind::Structure(&super::RAGGED_DOT);
+    pub(in super::super) const SCATTER: ValueKind = ValueKind::Structure(&super::SCATTER);
 }
 
 /// An enumeration.

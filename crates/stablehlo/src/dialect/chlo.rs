@@ -2,12 +2,12 @@
 
 use tilewright_ir::Opcode;
 
-use super::AttrKind::{Any, Bool, Dims, Word};
 use super::Part::{Attribute, Dictionary, Maybe, Operand, Own as Parts, Text, Types};
+use super::ValueKind::{Any, Bool, Dims, Word};
 use super::form::{ARROW, COLON, COMMA, EQUAL};
 use super::initial::Initial;
 use super::mhlo::{RAGGED_DOT, SCAN};
-use super::{Attr, AttrKind, Op, Own, Part, Types as Rule};
+use super::{Attr, Op, Own, Part, Types as Rule, ValueKind};
 use crate::import::{Function, convert, functions};
 use crate::mlir::Sign;
 
@@ -105,7 +105,7 @@ pub(super) const OPS: &[Op] = &[
     unary("chlo.tan").is(Opcode::Tan).composite(),
     op("chlo.top_k").is(Opcode::TopK).by(convert::tupled).composite()
         .with(&[Attr::new("is_stable", Bool).default(Initial::True),
-            Attr::new("k", AttrKind::Integer(64, Sign::Signless)).hlo("k")])
+            Attr::new("k", ValueKind::Integer(64, Sign::Signless)).hlo("k")])
         .form(&[Text("("), Operand, COMMA, Text("k"), EQUAL, Attribute("k"),
             Maybe(&[COMMA, Text("is_stable"), EQUAL, Attribute("is_stable")]), Text(")"), Dictionary,
             COLON, ARROW])

@@ -2,17 +2,17 @@
 
 use tilewright_ir::Opcode;
 
-use super::AttrKind::{Any, Bool, OneDim, Text as Quoted, Word};
 use super::Part::{Attribute, Dictionary, Maybe, Operand, Own as Parts, Text};
+use super::ValueKind::{Any, Bool, OneDim, Text as Quoted, Word};
 use super::attribute::kind;
 use super::form::{ARROW, COLON, COMMA, EQUAL, PLAIN, UNARY};
 use super::initial::Initial;
 use super::stablehlo::PRECISION;
-use super::{Attr, AttrKind, Op, Own, Part};
+use super::{Attr, Op, Own, Part, ValueKind};
 use crate::import::convert;
 use crate::mlir::Sign;
 
-const I64: AttrKind = AttrKind::Integer(64, Sign::Signless);
+const I64: ValueKind = ValueKind::Integer(64, Sign::Signless);
 
 const fn unary(name: &'static str, opcode: Opcode) -> Op {
     Op::new(name).form(UNARY).is(opcode)
@@ -66,12 +66,12 @@ pub(super) const OPS: &[Op] = &[
         .with(&[Attr::new("entry_metadata", Any), Attr::new("exit_metadata", Any),
             Attr::new("kind", Any)]),
     unary("mhlo.erf", Opcode::Erf),
-    Op::new("mhlo.exp2").with(&[Attr::new("result_accuracy", AttrKind::Accuracy)]),
+    Op::new("mhlo.exp2").with(&[Attr::new("result_accuracy", ValueKind::Accuracy)]),
     Op::new("mhlo.fusion").is(Opcode::Fusion)
         .with(&[Attr::new("fusion_kind", Word("fusion_kind")).hlo("kind"),
             Attr::new("output_operand_aliases", Any).optional()])
         .calls(&["calls"]),
-    Op::new("mhlo.log2").with(&[Attr::new("result_accuracy", AttrKind::Accuracy)]),
+    Op::new("mhlo.log2").with(&[Attr::new("result_accuracy", ValueKind::Accuracy)]),
     Op::new("mhlo.ragged_dot").by(convert::ragged_dot)
         .with(RAGGED_DOT),
     Op::new("mhlo.scan").form(&[Parts(Own::Scan)]).by(convert::scan).with(SCAN).calls(&["to_apply"]),

@@ -25,7 +25,7 @@ use smol_str::{SmolStr, format_smolstr};
 use tilewright_ir::Opcode;
 
 pub(crate) use attribute::{
-    Attr, AttrKind, Field, Joined, Need, Parameter, Structure, WORDS, Words, structure, words,
+    Attr, Field, Joined, Need, Parameter, Structure, ValueKind, WORDS, Words, structure, words,
 };
 pub(crate) use form::{Own, Part, Types};
 pub(crate) use initial::{Initial, api_version, bytes};

@@ -2,22 +2,22 @@
 
 use tilewright_ir::Opcode;
 
-use super::AttrKind::{Any, Float, Name, Symbol, Text as Quoted};
 use super::Initial::{EmptyArray, EmptyString};
 use super::Part::{
     Attribute, Dictionary, Maybe, Operand, Operands, Own as Parts, SomeOperands, Text, Types,
 };
+use super::ValueKind::{Any, Float, Name, Symbol, Text as Quoted};
 use super::form::{BINARY, COLON, COMMA, EQUAL, FUNCTION};
-use super::{Attr, AttrKind, FIRST, Op, Own, Part, Types as Rule};
+use super::{Attr, FIRST, Op, Own, Part, Types as Rule, ValueKind};
 use crate::import::convert;
 use crate::mlir::Sign;
 
 const TOLERANCE: Attr = attr("tolerance", Float(64)).optional();
 const VALUE: Attr = attr("value", Any);
-const ULPS: AttrKind = AttrKind::Integer(64, Sign::Unsigned);
+const ULPS: ValueKind = ValueKind::Integer(64, Sign::Unsigned);
 const SAID: Part = Maybe(&[COMMA, Text("tolerance"), EQUAL, Attribute("tolerance")]);
 
-const fn attr(name: &'static str, kind: AttrKind) -> Attr {
+const fn attr(name: &'static str, kind: ValueKind) -> Attr {
     Attr::new(name, kind)
 }
 
@@ -60,7 +60,7 @@ pub(super) const OPS: &[Op] = &[
     op("check.expect_eq_const").with(&[VALUE])
         .form(&[Operand, COMMA, Attribute("value"), Dictionary]),
     op("check.expect_serialized_eq")
-        .with(&[attr("iteration", AttrKind::Integer(32, Sign::Unsigned)).optional(),
+        .with(&[attr("iteration", ValueKind::Integer(32, Sign::Unsigned)).optional(),
             attr("probe_id", Quoted)])
         .form(&[Operand, COMMA, Text("probe_id"), EQUAL, Attribute("probe_id"),
             Maybe(&[COMMA, Text("iter"), EQUAL, Attribute("iteration")]), Dictionary, COLON,
@@ -86,7 +86,7 @@ pub(super) const OPS: &[Op] = &[
     op("interpreter.probe").with(&[attr("probe_id", Quoted)])
         .form(&[Operand, COMMA, Text("probe_id"), EQUAL, Attribute("probe_id"), Dictionary, COLON,
             Types(Rule::Unary)]),
-    op("shape.const_shape").by(convert::const_shape).with(&[attr("shape", AttrKind::Dims)])
+    op("shape.const_shape").by(convert::const_shape).with(&[attr("shape", ValueKind::Dims)])
         .form(&[Attribute("shape"), Dictionary, COLON, Types(Rule::Results)]),
     op("tensor.cast").by(convert::same).form(&[Operand, Dictionary, COLON, Types(Rule::To)]),
     op("tensor.empty").by(convert::empty)

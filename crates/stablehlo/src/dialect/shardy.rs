@@ -1,19 +1,19 @@
 //! Shardy.
 
-use super::AttrKind::{Any, Name, Sharding, Shardings, Text as Quoted};
 use super::Part::{
     Attribute, Dictionary, Glued, Maybe, Operand, Operands, Own as Parts, SomeOperands, Text, Types,
 };
+use super::ValueKind::{Any, Name, Sharding, Shardings, Text as Quoted};
 use super::form::{COLON, EQUAL, FUNCTION, GLUED};
-use super::{Attr, AttrKind, Op, Own, Part, Types as Rule};
+use super::{Attr, Op, Own, Part, Types as Rule, ValueKind};
 use crate::import::convert;
 use crate::mlir::Sign;
 
-const DIRECTION: AttrKind = AttrKind::Number(&["NONE", "FORWARD", "BACKWARD", "BOTH"]);
+const DIRECTION: ValueKind = ValueKind::Number(&["NONE", "FORWARD", "BACKWARD", "BOTH"]);
 const ONE_TYPE: Part = Types(Rule::Unary);
 
 const OUT: Attr = attr("out_sharding", Sharding("sharding"));
-const LISTS: AttrKind = Sharding("list_of_axis_ref_lists");
+const LISTS: ValueKind = Sharding("list_of_axis_ref_lists");
 
 /// `out_sharding=<@mesh, [{}]> {..} : type`, after what a form begins with.
 macro_rules! to_sharding {
@@ -23,7 +23,7 @@ macro_rules! to_sharding {
     };
 }
 
-const fn attr(name: &'static str, kind: AttrKind) -> Attr {
+const fn attr(name: &'static str, kind: ValueKind) -> Attr {
     Attr::new(name, kind)
 }
 
@@ -86,7 +86,7 @@ pub(super) const OPS: &[Op] = &[
     op("sdy.sharded_to_unreduced").with(&[attr("axes", LISTS), OUT])
         .form(to_sharding!(Attribute("axes"))),
     states("sdy.sharding_constraint"),
-    op("sdy.sharding_group").with(&[attr("group_id", AttrKind::Integer(64, Sign::Signless))])
+    op("sdy.sharding_group").with(&[attr("group_id", ValueKind::Integer(64, Sign::Signless))])
         .form(&[Operand, Text("group_id"), GLUED, Attribute("group_id"), Dictionary, COLON,
             Types(Rule::Operands)]),
 ];

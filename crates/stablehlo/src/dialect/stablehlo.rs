@@ -2,9 +2,6 @@
 
 use tilewright_ir::Opcode;
 
-use super::AttrKind::{
-    Any, Bool, Dims, Float, Groups, Name, OneDim, Pairs, PrefixedWord, Symbol, Symbols, Unit, Word,
-};
 use super::Initial::{
     Accuracy, Config, EmptyArray, EmptyConfig, EmptyDictionary, EmptyLayouts, EmptyTensor, False,
     Falses, MinusOne, NoType, Ones, OriginalApi, Zero,
@@ -12,21 +9,24 @@ use super::Initial::{
 use super::Part::{
     Attribute, Dictionary, Maybe, Operand, Operands, OperandsBefore, Own as Parts, Text, Types,
 };
+use super::ValueKind::{
+    Any, Bool, Dims, Float, Groups, Name, OneDim, Pairs, PrefixedWord, Symbol, Symbols, Unit, Word,
+};
 use super::attribute::kind;
 use super::form::{BINARY, COLON, COMMA, EQUAL, FUNCTION, PLAIN, SAME, UNARY};
-use super::{Attr, AttrKind, FIRST, Initial, Joined, Newer, Op, Own, Types as Rule, Version};
+use super::{Attr, FIRST, Initial, Joined, Newer, Op, Own, Types as Rule, ValueKind, Version};
 use crate::import::convert;
 use crate::mlir::Sign;
 
-const I64: AttrKind = AttrKind::Integer(64, Sign::Signless);
-const I32: AttrKind = AttrKind::Integer(32, Sign::Signless);
+const I64: ValueKind = ValueKind::Integer(64, Sign::Signless);
+const I32: ValueKind = ValueKind::Integer(32, Sign::Signless);
 
-const fn attr(name: &'static str, kind: AttrKind) -> Attr {
+const fn attr(name: &'static str, kind: ValueKind) -> Attr {
     Attr::new(name, kind)
 }
 
 /// An attribute with the same name in HLO.
-const fn same(name: &'static str, kind: AttrKind) -> Attr {
+const fn same(name: &'static str, kind: ValueKind) -> Attr {
     Attr::new(name, kind).hlo(name)
 }
 
@@ -35,13 +35,13 @@ const fn dims(name: &'static str, hlo: &'static str) -> Attr {
     attr(name, Dims).hlo(hlo)
 }
 
-const ACCURACY: Attr = same("result_accuracy", AttrKind::Accuracy).default(Accuracy).from(2);
-const CHANNEL: Attr = attr("channel_handle", AttrKind::Channel).hlo("channel_id").or(Zero);
+const ACCURACY: Attr = same("result_accuracy", ValueKind::Accuracy).default(Accuracy).from(2);
+const CHANNEL: Attr = attr("channel_handle", ValueKind::Channel).hlo("channel_id").or(Zero);
 const GROUPS: Attr = same("replica_groups", Groups);
 const GLOBAL: Attr = same("use_global_device_ids", Unit).or(False);
 const ROOT: Attr = same("has_dynamic_root", Unit).or(False);
 pub(super) const PRECISION: Attr =
-    attr("precision_config", AttrKind::Precisions).hlo("operand_precision").or(Initial::Precision);
+    attr("precision_config", ValueKind::Precisions).hlo("operand_precision").or(Initial::Precision);
 const NORM: &[Attr] = &[same("epsilon", Float(32)), same("feature_index", I64)];
 const GATHER: Attr = attr("dimension_numbers", kind::GATHER);
 const SORTED: Attr = same("indices_are_sorted", Bool).or(False);
@@ -57,12 +57,12 @@ macro_rules! convolution {
     ($($more:expr)?) => {
         &[
             same("batch_group_count", I64),
-            attr("dimension_numbers", AttrKind::Convolution).hlo("dim_labels"),
+            attr("dimension_numbers", ValueKind::Convolution).hlo("dim_labels"),
             same("feature_group_count", I64),
             attr("lhs_dilation", Dims).or(Ones),
             PRECISION,
             attr("rhs_dilation", Dims).or(Ones),
-            attr("window_reversal", AttrKind::Bools).or(Falses),
+            attr("window_reversal", ValueKind::Bools).or(Falses),
             attr("window_strides", Dims).or(Ones),
             $($more,)?
         ]
@@ -156,7 +156,7 @@ pub(super) const OPS: &[Op] = &[
         .is(Opcode::Complex),
     op("stablehlo.composite").by(convert::composite)
         .with(&[attr("composite_attributes", Any).default(EmptyDictionary),
-            attr("decomposition", Symbol), attr("name", AttrKind::Text), attr("version", I32).default(Zero)])
+            attr("decomposition", Symbol), attr("name", ValueKind::Text), attr("version", I32).default(Zero)])
         .form(&[Attribute("name"), Operands, Parts(Own::CompositeRegions), Dictionary, COLON, FUNCTION])
         .since(&[(0, 19), (1, 14)]).newer(2, Newer::Regions),
     op("stablehlo.concatenate").is(Opcode::Concatenate)
@@ -188,7 +188,7 @@ pub(super) const OPS: &[Op] = &[
     op("stablehlo.dot").by(convert::dot).with(&[PRECISION])
         .form(&[Operand, COMMA, Operand, Parts(Own::Precision), Dictionary, COLON, FUNCTION]),
     op("stablehlo.dot_general").is(Opcode::Dot)
-        .with(&[same("algorithm", AttrKind::Algorithm).optional().from(2),
+        .with(&[same("algorithm", ValueKind::Algorithm).optional().from(2),
             attr("dot_dimension_numbers", kind::DOT), PRECISION])
         .form(&[Operand, COMMA, Operand, COMMA, Parts(Own::DotDims), Parts(Own::Precision), Dictionary,
             COLON, FUNCTION])
@@ -215,7 +215,7 @@ pub(super) const OPS: &[Op] = &[
         .form(&[Operand, COMMA, OperandsBefore, Text("sizes"), EQUAL, Attribute("slice_sizes"),
             Dictionary, COLON, FUNCTION]),
     op("stablehlo.dynamic_update_slice").form(PLAIN).is(Opcode::DynamicUpdateSlice),
-    op("stablehlo.einsum").by(convert::einsum).with(&[attr("einsum_config", AttrKind::Text)])
+    op("stablehlo.einsum").by(convert::einsum).with(&[attr("einsum_config", ValueKind::Text)])
         .form(&[Operand, COMMA, Operand, COMMA, Text("config"), EQUAL, Attribute("einsum_config"),
             Dictionary, COLON, FUNCTION]),
     accurate("stablehlo.exponential", Opcode::Exp, &[(0, 9), (1, 9)]),
@@ -237,7 +237,7 @@ pub(super) const OPS: &[Op] = &[
     op("stablehlo.if").by(convert::if_else),
     unary("stablehlo.imag", Opcode::Imag),
     op("stablehlo.infeed").by(convert::infeed)
-        .with(&[attr("infeed_config", AttrKind::Text).or(Config), attr("layout", Any).or(EmptyArray)]),
+        .with(&[attr("infeed_config", ValueKind::Text).or(Config), attr("layout", Any).or(EmptyArray)]),
     op("stablehlo.iota").is(Opcode::Iota).with(&[same("iota_dimension", I64)])
         .form(&[Text("dim"), EQUAL, Attribute("iota_dimension"), Dictionary, COLON,
             Types(Rule::Results)]),
@@ -256,7 +256,7 @@ pub(super) const OPS: &[Op] = &[
         .form(&[Dictionary, Parts(Own::OperandsOrNone), Maybe(&[COLON, Types(Rule::Pairwise)])]),
     binary("stablehlo.or", Opcode::Or),
     op("stablehlo.outfeed").by(convert::outfeed)
-        .with(&[attr("outfeed_config", AttrKind::Text).or(Config)]),
+        .with(&[attr("outfeed_config", ValueKind::Text).or(Config)]),
     op("stablehlo.pad").is(Opcode::Pad)
         .with(&[attr("edge_padding_high", Dims), attr("edge_padding_low", Dims),
             attr("interior_padding", Dims)])
@@ -341,7 +341,7 @@ pub(super) const OPS: &[Op] = &[
         .with(&[same("left_side", Bool), same("lower", Bool), same("transpose_a", Word("transpose")),
             same("unit_diagonal", Bool)]),
     op("stablehlo.tuple").form(&[Operands, Dictionary, COLON, Types(Rule::Tuple)]).is(Opcode::Tuple),
-    op("stablehlo.unary_einsum").by(convert::unary_einsum).with(&[attr("einsum_config", AttrKind::Text)])
+    op("stablehlo.unary_einsum").by(convert::unary_einsum).with(&[attr("einsum_config", ValueKind::Text)])
         .form(&[Operand, COMMA, Text("config"), EQUAL, Attribute("einsum_config"), Dictionary, COLON,
             FUNCTION]),
     op("stablehlo.uniform_dequantize").by(convert::dequantize).form(UNARY),

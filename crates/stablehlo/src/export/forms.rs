@@ -8,7 +8,7 @@ use tilewright_ir::ops::dims::{ConvDims, WindowDim};
 use tilewright_ir::ops::elementwise::ResultAccuracy;
 
 use super::attributes::{table, word};
-use crate::dialect::{self, AttrKind, Joined, Parameter, Structure};
+use crate::dialect::{self, Joined, Parameter, Structure, ValueKind};
 use crate::mlir::{Attribute, Attributes, DenseArray, Scalar, Type};
 
 /// Returns the attributes of an instruction by the row of the op that it becomes.
@@ -19,7 +19,7 @@ pub(super) fn write(row: &dialect::Op, op: &Op) -> Attributes {
     let mut written = Attributes::new();
     for attr in row.attributes() {
         let value = match (attr.kind, attr.hlo) {
-            (AttrKind::Structure(structure), _) => Some(parameters(structure, find)),
+            (ValueKind::Structure(structure), _) => Some(parameters(structure, find)),
             (kind, Some(hlo)) => match find(hlo) {
                 Some(value) => single(kind, value),
                 None => missing(kind),
@@ -59,39 +59,39 @@ fn parameters<'v>(
 }
 
 /// Returns what StableHLO writes for an attribute that HLO leaves out.
-fn missing(kind: AttrKind) -> Option<Attribute> {
+fn missing(kind: ValueKind) -> Option<Attribute> {
     match kind {
-        AttrKind::Dims => Some(Attribute::i64s([])),
-        AttrKind::Bool => Some(Attribute::Bool(false)),
-        AttrKind::Integer(..) => Some(Attribute::i64(1)),
-        AttrKind::Groups => Some(table(&[])),
+        ValueKind::Dims => Some(Attribute::i64s([])),
+        ValueKind::Bool => Some(Attribute::Bool(false)),
+        ValueKind::Integer(..) => Some(Attribute::i64(1)),
+        ValueKind::Groups => Some(table(&[])),
         _ => None,
     }
 }
 
-fn single(kind: AttrKind, value: &AttrValue) -> Option<Attribute> {
+fn single(kind: ValueKind, value: &AttrValue) -> Option<Attribute> {
     Some(match (kind, value) {
-        (AttrKind::Dims, AttrValue::Dims(dims)) => Attribute::i64s(dims.iter().copied()),
-        (AttrKind::Integer(bits, _), AttrValue::Int(value)) => Attribute::integer(*value, bits),
-        (AttrKind::OneDim, AttrValue::Dims(dims)) => Attribute::i64(*dims.first()?),
-        (AttrKind::Float(_), AttrValue::Float(value)) => {
+        (ValueKind::Dims, AttrValue::Dims(dims)) => Attribute::i64s(dims.iter().copied()),
+        (ValueKind::Integer(bits, _), AttrValue::Int(value)) => Attribute::integer(*value, bits),
+        (ValueKind::OneDim, AttrValue::Dims(dims)) => Attribute::i64(*dims.first()?),
+        (ValueKind::Float(_), AttrValue::Float(value)) => {
             Attribute::Float(f64::from(value.0), Type::Scalar(Scalar::Float("f32".into())))
         }
-        (AttrKind::Bool, AttrValue::Bool(value)) => Attribute::Bool(*value),
-        (AttrKind::Unit, AttrValue::Bool(true)) => Attribute::Unit,
-        (AttrKind::Word(name), AttrValue::Word(value)) => word(name, value),
-        (AttrKind::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
+        (ValueKind::Bool, AttrValue::Bool(value)) => Attribute::Bool(*value),
+        (ValueKind::Unit, AttrValue::Bool(true)) => Attribute::Unit,
+        (ValueKind::Word(name), AttrValue::Word(value)) => word(name, value),
+        (ValueKind::PrefixedWord(name, prefix), AttrValue::Word(value)) => {
             word(name, &value.strip_prefix(prefix).unwrap_or(value).to_uppercase())
         }
-        (AttrKind::Precisions, AttrValue::Words(words)) => {
+        (ValueKind::Precisions, AttrValue::Words(words)) => {
             let words = words.iter().map(|value| word("precision", &value.to_uppercase()));
             Attribute::Array(words.collect())
         }
-        (AttrKind::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
-        (AttrKind::Pairs, AttrValue::Pairs(pairs)) => {
+        (ValueKind::Groups, AttrValue::ReplicaGroups(groups)) => table(&groups.lists()?),
+        (ValueKind::Pairs, AttrValue::Pairs(pairs)) => {
             table(&pairs.iter().map(|&(from, to)| vec![from, to]).collect::<Vec<_>>())
         }
-        (AttrKind::Channel, AttrValue::Int(handle)) => {
+        (ValueKind::Channel, AttrValue::Int(handle)) => {
             // The type of a channel between devices.
             let parameters = vec![
                 ("handle".into(), Attribute::i64(*handle)),
@@ -99,9 +99,9 @@ fn single(kind: AttrKind, value: &AttrValue) -> Option<Attribute> {
             ];
             Attribute::structure("stablehlo", "channel_handle", parameters)
         }
-        (AttrKind::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
-        (AttrKind::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
-        (AttrKind::Convolution, AttrValue::ConvDims(dims)) => conv(dims),
+        (ValueKind::Accuracy, AttrValue::Accuracy(accuracy)) => self::accuracy(accuracy)?,
+        (ValueKind::Algorithm, AttrValue::Word(name)) => algorithm(name)?,
+        (ValueKind::Convolution, AttrValue::ConvDims(dims)) => conv(dims),
         _ => return None,
     })
 }

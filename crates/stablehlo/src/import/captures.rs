@@ -18,7 +18,7 @@ pub(super) fn captured<'r>(regions: impl Iterator<Item = &'r Region> + Clone) ->
 }
 
 /// A step of the walk: the operations of a region, or one operation after its regions.
-enum Visit<'r> {
+enum RegionVisit<'r> {
     Region(&'r Region),
     Operation(&'r Operation),
     Uses(&'r Operation),
@@ -29,21 +29,21 @@ fn visit(
     inside: &mut FxHashSet<Value>,
     used: &mut IndexSet<Value, FxBuildHasher>,
 ) {
-    let mut rest = vec![Visit::Region(region)];
+    let mut rest = vec![RegionVisit::Region(region)];
     while let Some(step) = rest.pop() {
         match step {
-            Visit::Region(region) => {
+            RegionVisit::Region(region) => {
                 for block in region.blocks.iter().rev() {
                     inside.extend(&block.arguments);
-                    rest.extend(block.operations.iter().rev().map(Visit::Operation));
+                    rest.extend(block.operations.iter().rev().map(RegionVisit::Operation));
                 }
             }
-            Visit::Operation(operation) => {
+            RegionVisit::Operation(operation) => {
                 inside.extend(&operation.results);
-                rest.push(Visit::Uses(operation));
-                rest.extend(operation.regions.iter().rev().map(Visit::Region));
+                rest.push(RegionVisit::Uses(operation));
+                rest.extend(operation.regions.iter().rev().map(RegionVisit::Region));
             }
-            Visit::Uses(operation) => used.extend(&operation.operands),
+            RegionVisit::Uses(operation) => used.extend(&operation.operands),
         }
     }
 }

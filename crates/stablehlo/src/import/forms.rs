@@ -12,7 +12,7 @@ use super::attributes::{
     optional_text, pairs, parameter, table, text,
 };
 use super::error::Import;
-use crate::dialect::{Attr, AttrKind, Field, Joined, Need, Op, Structure};
+use crate::dialect::{Attr, Field, Joined, Need, Op, Structure, ValueKind};
 use crate::mlir::{Attribute, DialectAttribute, Operation, Program, Type};
 
 /// Reads the attributes of HLO that an operation has, by the row of its op.
@@ -24,7 +24,7 @@ pub(super) fn read(program: &Program, op: &Op, operation: &Operation) -> Import<
         {
             values.insert(hlo, value);
         }
-        if let AttrKind::Structure(structure) = attr.kind {
+        if let ValueKind::Structure(structure) = attr.kind {
             parameters(operation, attr.name, structure, &mut values)?;
         }
     }
@@ -66,12 +66,12 @@ fn parameters(
 fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option<AttrValue>> {
     let name = attr.name;
     Ok(match attr.kind {
-        AttrKind::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
-        AttrKind::Integer(..) => match optional_int(operation, name)? {
+        ValueKind::Dims => Some(AttrValue::Dims(dims(operation, name)?)),
+        ValueKind::Integer(..) => match optional_int(operation, name)? {
             None if attr.need == Need::Required => return Err(missing(operation, name)),
             found => found.map(AttrValue::Int),
         },
-        AttrKind::OneDim => {
+        ValueKind::OneDim => {
             let dim = optional_int(operation, name)?;
             if dim.is_none() && attr.need == Need::Required {
                 return Err(missing(operation, name));
@@ -79,38 +79,38 @@ fn value(program: &Program, operation: &Operation, attr: &Attr) -> Import<Option
             // The dimension of a sort is the last one unless it is given.
             Some(AttrValue::Dims([dim.unwrap_or(-1)].into_iter().collect()))
         }
-        AttrKind::Float(_) => match find(operation, name) {
+        ValueKind::Float(_) => match find(operation, name) {
             #[allow(clippy::cast_possible_truncation, reason = "the attribute has 32 bits")]
             Some(Attribute::Float(value, _)) => Some(AttrValue::Float(Real(*value as f32))),
             _ => return Err(misfit(operation, name, "a float")),
         },
-        AttrKind::Bool | AttrKind::Unit => optional_bool(operation, name)?.map(AttrValue::Bool),
-        AttrKind::Word(_) => {
+        ValueKind::Bool | ValueKind::Unit => optional_bool(operation, name)?.map(AttrValue::Bool),
+        ValueKind::Word(_) => {
             optional_text(operation, name)?.filter(|word| word != "NOTYPE").map(AttrValue::Word)
         }
-        AttrKind::PrefixedWord(_, prefix) => optional_text(operation, name)?
+        ValueKind::PrefixedWord(_, prefix) => optional_text(operation, name)?
             .map(|word| AttrValue::Word(format!("{prefix}{}", word.to_lowercase()).into())),
-        AttrKind::Precisions => precisions(operation, name)?,
-        AttrKind::Groups => groups(program, operation, name)?,
-        AttrKind::Pairs => {
+        ValueKind::Precisions => precisions(operation, name)?,
+        ValueKind::Groups => groups(program, operation, name)?,
+        ValueKind::Pairs => {
             let pairs = pairs(operation, name)?.ok_or_else(|| missing(operation, name))?;
             Some(AttrValue::Pairs(pairs.to_vec()))
         }
-        AttrKind::Channel => channel(operation, name)?,
-        AttrKind::Accuracy => accuracy(operation, name)?,
-        AttrKind::Algorithm => algorithm(operation, name)?,
-        AttrKind::Convolution => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
+        ValueKind::Channel => channel(operation, name)?,
+        ValueKind::Accuracy => accuracy(operation, name)?,
+        ValueKind::Algorithm => algorithm(operation, name)?,
+        ValueKind::Convolution => Some(AttrValue::ConvDims(conv_dims(operation, name)?)),
         // HLO has no such attributes.
-        AttrKind::Any
-        | AttrKind::Bools
-        | AttrKind::Name
-        | AttrKind::Number(_)
-        | AttrKind::Sharding(_)
-        | AttrKind::Shardings
-        | AttrKind::Structure(_)
-        | AttrKind::Symbol
-        | AttrKind::Symbols
-        | AttrKind::Text => None,
+        ValueKind::Any
+        | ValueKind::Bools
+        | ValueKind::Name
+        | ValueKind::Number(_)
+        | ValueKind::Sharding(_)
+        | ValueKind::Shardings
+        | ValueKind::Structure(_)
+        | ValueKind::Symbol
+        | ValueKind::Symbols
+        | ValueKind::Text => None,
     })
 }
 

@@ -3,7 +3,7 @@
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::dialect::{
-    self, Attr, AttrKind, Field, Initial, Newer, Op, Parameter, Version, api_version,
+    self, Attr, Field, Initial, Newer, Op, Parameter, ValueKind, Version, api_version,
 };
 use crate::mlir::{Attribute, Attributes, DialectAttribute, Operation, Type, value_of};
 
@@ -46,7 +46,7 @@ impl VersionedOp {
         for (name, value) in attributes {
             let attr = self.op.attribute(name);
             let structure = attr.and_then(Attr::structure);
-            let is_channel = attr.is_some_and(|attr| matches!(attr.kind, AttrKind::Channel));
+            let is_channel = attr.is_some_and(|attr| matches!(attr.kind, ValueKind::Channel));
             if structure.is_none() && !is_channel {
                 converted
                     .push((name.clone(), attr.map_or(value.clone(), |attr| plain(attr, value))));
@@ -81,7 +81,7 @@ impl VersionedOp {
             }
             let value = match attr.initial() {
                 Some(initial) => initial.value(attributes)?,
-                None if matches!(attr.kind, AttrKind::Algorithm) => {
+                None if matches!(attr.kind, ValueKind::Algorithm) => {
                     Attribute::Type(Box::new(Type::None))
                 }
                 None => return Err(format!("the attribute `{name}` is missing")),
@@ -115,7 +115,7 @@ impl VersionedOp {
 /// Converts an attribute that is one in VHLO, too.
 fn plain(attr: &Attr, value: &Attribute) -> Attribute {
     match (attr.kind, attr.initial(), value) {
-        (AttrKind::Unit, _, Attribute::Unit) => Attribute::Bool(true),
+        (ValueKind::Unit, _, Attribute::Unit) => Attribute::Bool(true),
         (_, Some(Initial::OriginalApi), Attribute::Integer(version, _)) => {
             api_version(i64::try_from(*version).unwrap_or(i64::MAX))
         }

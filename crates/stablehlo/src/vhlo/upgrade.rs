@@ -1,7 +1,7 @@
 //! Operations of VHLO as StableHLO's.
 
 use crate::bytecode::read::dense;
-use crate::dialect::{Attr, AttrKind, Field, Need, Op, Parameter, Structure, bytes};
+use crate::dialect::{Attr, Field, Need, Op, Parameter, Structure, ValueKind, bytes};
 use crate::mlir::{Attribute, Attributes, DenseArray, Type, value_of};
 
 /// Converts the attributes of an operation to those of StableHLO's op. Versions of an operation differ
@@ -105,24 +105,24 @@ fn numbers(value: &Attribute) -> Option<Vec<i64>> {
     }
 }
 
-fn convert(value: Attribute, kind: AttrKind) -> Option<Attribute> {
+fn convert(value: Attribute, kind: ValueKind) -> Option<Attribute> {
     Some(match kind {
-        AttrKind::Dims => Attribute::i64s(numbers(&value)?),
-        AttrKind::Bools => {
+        ValueKind::Dims => Attribute::i64s(numbers(&value)?),
+        ValueKind::Bools => {
             Attribute::DenseArray(DenseArray::Bool(elements(&value, 1, |byte| byte != [0])?))
         }
-        AttrKind::Symbol => symbol(&value)?,
-        AttrKind::Symbols => match value {
+        ValueKind::Symbol => symbol(&value)?,
+        ValueKind::Symbols => match value {
             Attribute::Array(names) => {
                 Attribute::Array(names.iter().map(symbol).collect::<Option<_>>()?)
             }
             _ => return None,
         },
-        AttrKind::Unit => match value {
+        ValueKind::Unit => match value {
             Attribute::Bool(true) => Attribute::Unit,
             _ => return None,
         },
-        AttrKind::Channel => match value {
+        ValueKind::Channel => match value {
             Attribute::Integer(..) => {
                 let handle = vec![("handle".into(), value), ("type".into(), Attribute::i64(0))];
                 Attribute::structure("stablehlo", "channel_handle", handle)

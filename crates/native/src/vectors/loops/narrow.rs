@@ -6,7 +6,7 @@ use super::arch;
 use super::arch::__m512i;
 use super::lanes::{Extremum, Merge};
 use crate::kernel::MOST_STEPPED;
-use crate::vectors::UninitAccumulators;
+use crate::vectors::UninitParts;
 
 /// Rows of fewer elements are reduced by the loops of `kernel.rs`, longer ones as they lie.
 pub(super) const LENGTHS: RangeInclusive<usize> = MOST_STEPPED + 1..=arch::MOST_NARROW;
@@ -16,7 +16,7 @@ wide! {
     pub(super) unsafe fn places<L: Extremum>(
         rows: &[L::Element],
         len: usize,
-        to: UninitAccumulators<'_, L::Element, u32>,
+        to: UninitParts<'_, L::Element, u32>,
     ) {
         // SAFETY: the caller promises the level, and a row for each place.
         unsafe {
@@ -30,7 +30,7 @@ wide! {
 
     unsafe fn places_of<L: Extremum, const LEN: usize>(
         rows: &[L::Element],
-        (to, places): UninitAccumulators<'_, L::Element, u32>,
+        (to, places): UninitParts<'_, L::Element, u32>,
     ) {
         let rows = rows.chunks_exact(LEN * L::COUNT);
         let to = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));

@@ -10,7 +10,7 @@ use super::rows::{
 };
 use super::{first, narrow};
 use crate::kernel::LONG_ROW;
-use crate::vectors::UninitAccumulators;
+use crate::vectors::UninitParts;
 
 wide! {
     /// The element that the first lane stands for.
@@ -27,7 +27,7 @@ wide! {
     pub(super) unsafe fn places<L: Extremum>(
         elements: &[L::Element],
         len: usize,
-        (to, places): UninitAccumulators<'_, L::Element, u32>,
+        (to, places): UninitParts<'_, L::Element, u32>,
         in_main_memory: bool,
     ) {
         let grouped = if len > LONG_ROW { 0 } else { to.len() / L::COUNT * L::COUNT };
@@ -58,7 +58,7 @@ wide! {
     unsafe fn groups_of_places<L: Extremum, const ROWS: usize, const FILL: u8>(
         elements: &[L::Element],
         len: usize,
-        (to, places): UninitAccumulators<'_, L::Element, u32>,
+        (to, places): UninitParts<'_, L::Element, u32>,
     ) {
         let groups = to.chunks_exact_mut(L::COUNT).zip(places.chunks_exact_mut(L::COUNT));
         for (number, (to, places)) in groups.enumerate() {

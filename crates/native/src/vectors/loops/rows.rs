@@ -13,7 +13,7 @@ use super::blocks::{FAR_LINES, LINES, fetch, strip_with_nans};
 use super::first;
 use super::lanes::{Lanes, Merge};
 use crate::kernel::LONG_ROW;
-use crate::vectors::UninitAccumulators;
+use crate::vectors::UninitParts;
 
 /// How rows fill vectors: a row is longer than one, rows fill one as a whole, or rows leave some lanes.
 pub(super) const LONG: u8 = 0;
@@ -255,7 +255,7 @@ wide! {
     pub(super) unsafe fn values<L: Lanes>(
         elements: &[L::Element],
         len: usize,
-        (to, _): UninitAccumulators<'_, L::Accumulator, ()>,
+        (to, _): UninitParts<'_, L::Accumulator, ()>,
         in_main_memory: bool,
     ) {
         debug_assert!(elements.len() >= len * to.len(), "whole rows");

@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 
 use super::super::{attribute, elements, list, quoted, word};
 use super::{Fit, Printer, Unfit};
-use crate::dialect::{self, AttrKind, Need, Op, Own, Part};
+use crate::dialect::{self, Need, Op, Own, Part, ValueKind};
 use crate::mlir::{Attribute, DenseArray, DialectAttribute, Operation, Scalar, Sign, Type, Value};
 
 /// How far an operation is written.
@@ -149,13 +149,13 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn kind(&mut self, kind: AttrKind, value: &Attribute, state: &FormState<'_>) -> Fit {
+    fn kind(&mut self, kind: ValueKind, value: &Attribute, state: &FormState<'_>) -> Fit {
         let out = &mut self.out;
         match (kind, value) {
-            (AttrKind::OneDim, Attribute::Integer(..)) => {
-                self.kind(AttrKind::Integer(64, Sign::Signless), value, state)?;
+            (ValueKind::OneDim, Attribute::Integer(..)) => {
+                self.kind(ValueKind::Integer(64, Sign::Signless), value, state)?;
             }
-            (AttrKind::Integer(bits, sign), Attribute::Integer(value, ty)) => {
+            (ValueKind::Integer(bits, sign), Attribute::Integer(value, ty)) => {
                 let own = Type::Scalar(Scalar::Integer { bits, sign });
                 if *ty != own {
                     return Err(Unfit);
@@ -163,40 +163,42 @@ impl<'p> Printer<'p> {
                 out.push_str(&value.to_string());
             }
             (
-                AttrKind::Float(64),
+                ValueKind::Float(64),
                 Attribute::Float(value, ty @ Type::Scalar(Scalar::Float(name))),
             ) if name == "f64" && value.is_finite() => {
                 elements::float(out, *value, ty);
             }
-            (AttrKind::Bool, Attribute::Bool(value)) => {
+            (ValueKind::Bool, Attribute::Bool(value)) => {
                 out.push_str(if *value { "true" } else { "false" });
             }
-            (AttrKind::Dims, Attribute::DenseArray(DenseArray::I64(values))) => {
+            (ValueKind::Dims, Attribute::DenseArray(DenseArray::I64(values))) => {
                 integers(out, values);
             }
-            (AttrKind::Text, Attribute::String(bytes)) => quoted(out, bytes),
-            (AttrKind::Name, Attribute::String(bytes)) => {
+            (ValueKind::Text, Attribute::String(bytes)) => quoted(out, bytes),
+            (ValueKind::Name, Attribute::String(bytes)) => {
                 out.push('@');
                 word(out, std::str::from_utf8(bytes).map_err(|_| Unfit)?);
             }
-            (AttrKind::Symbol, Attribute::Symbol(_)) | (AttrKind::Any, _) => {
+            (ValueKind::Symbol, Attribute::Symbol(_)) | (ValueKind::Any, _) => {
                 attribute::push(out, value, 0);
             }
             (
-                AttrKind::Word(name) | AttrKind::PrefixedWord(name, _),
+                ValueKind::Word(name) | ValueKind::PrefixedWord(name, _),
                 Attribute::Dialect(attribute),
             ) => {
                 let dialect = state.operation.name.split('.').next().unwrap_or_default();
                 out.push_str(word_of(attribute, dialect, name)?);
             }
-            (AttrKind::Number(words), Attribute::Integer(number, ty)) => {
+            (ValueKind::Number(words), Attribute::Integer(number, ty)) => {
                 out.push_str(numbered(words, *number, ty)?);
             }
-            (AttrKind::Sharding(name), Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
+            (ValueKind::Sharding(name), Attribute::Opaque { dialect, text })
+                if dialect == "sdy" =>
+            {
                 let rest = text.strip_prefix(name).filter(|rest| rest.starts_with(['<', '[', '{']));
                 out.push_str(rest.ok_or(Unfit)?);
             }
-            (AttrKind::Shardings, Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
+            (ValueKind::Shardings, Attribute::Opaque { dialect, text }) if dialect == "sdy" => {
                 let rest = text.strip_prefix("sharding_per_value<");
                 out.push_str(rest.and_then(|rest| rest.strip_suffix('>')).ok_or(Unfit)?);
             }

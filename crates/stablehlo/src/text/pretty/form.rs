@@ -2,7 +2,7 @@
 
 use super::super::operation::Draft;
 use super::super::{Parse, Parser};
-use crate::dialect::{AttrKind, Op, Own, Part};
+use crate::dialect::{Op, Own, Part, ValueKind};
 use crate::mlir::{Attribute, Scalar, Sign, Type};
 
 impl Parser<'_> {
@@ -33,7 +33,7 @@ impl Parser<'_> {
                 Ok(())
             }
             Part::Attribute(name) => {
-                let kind = op.attribute(name).map_or(AttrKind::Any, |attr| attr.kind);
+                let kind = op.attribute(name).map_or(ValueKind::Any, |attr| attr.kind);
                 let value = self.kind(kind, draft)?;
                 draft.set(name, value);
                 Ok(())
@@ -113,42 +113,42 @@ impl Parser<'_> {
         if self.accept_fixed(text) { Ok(()) } else { Err(self.unexpected(format!("`{text}`"))) }
     }
 
-    fn kind(&mut self, kind: AttrKind, draft: &Draft) -> Parse<Attribute> {
+    fn kind(&mut self, kind: ValueKind, draft: &Draft) -> Parse<Attribute> {
         Ok(match kind {
-            AttrKind::Integer(bits, sign) => {
+            ValueKind::Integer(bits, sign) => {
                 let value = self.number("an integer")?.integer()?;
                 Attribute::Integer(value, Type::Scalar(Scalar::Integer { bits, sign }))
             }
-            AttrKind::OneDim => self.kind(AttrKind::Integer(64, Sign::Signless), draft)?,
-            AttrKind::Float(bits) => {
+            ValueKind::OneDim => self.kind(ValueKind::Integer(64, Sign::Signless), draft)?,
+            ValueKind::Float(bits) => {
                 let value = self.number("a number")?.decimal()?;
                 Attribute::Float(value, Type::Scalar(Scalar::Float(format!("f{bits}").into())))
             }
-            AttrKind::Bool => Attribute::Bool(self.truth()?),
-            AttrKind::Dims => Attribute::i64s(self.integers()?),
-            AttrKind::Text => Attribute::String(self.string("a string in quotes")?),
-            AttrKind::Name => Attribute::text(&self.symbol_name()?),
-            AttrKind::Symbol => Attribute::Symbol(self.symbol()?),
-            AttrKind::Word(name) | AttrKind::PrefixedWord(name, _) => {
+            ValueKind::Bool => Attribute::Bool(self.truth()?),
+            ValueKind::Dims => Attribute::i64s(self.integers()?),
+            ValueKind::Text => Attribute::String(self.string("a string in quotes")?),
+            ValueKind::Name => Attribute::text(&self.symbol_name()?),
+            ValueKind::Symbol => Attribute::Symbol(self.symbol()?),
+            ValueKind::Word(name) | ValueKind::PrefixedWord(name, _) => {
                 let word = self.word("a word, as `DEFAULT`")?;
                 Attribute::word(&draft.dialect(), name, word)
             }
-            AttrKind::Number(words) => self.numbered_word(words)?,
-            AttrKind::Sharding(name) => self.sharding(name)?,
-            AttrKind::Shardings => self.shardings()?,
+            ValueKind::Number(words) => self.numbered_word(words)?,
+            ValueKind::Sharding(name) => self.sharding(name)?,
+            ValueKind::Shardings => self.shardings()?,
             // The others are written as they are elsewhere, or by parts of their own.
-            AttrKind::Any
-            | AttrKind::Accuracy
-            | AttrKind::Algorithm
-            | AttrKind::Bools
-            | AttrKind::Channel
-            | AttrKind::Convolution
-            | AttrKind::Groups
-            | AttrKind::Pairs
-            | AttrKind::Precisions
-            | AttrKind::Structure(_)
-            | AttrKind::Symbols
-            | AttrKind::Unit => self.attribute()?,
+            ValueKind::Any
+            | ValueKind::Accuracy
+            | ValueKind::Algorithm
+            | ValueKind::Bools
+            | ValueKind::Channel
+            | ValueKind::Convolution
+            | ValueKind::Groups
+            | ValueKind::Pairs
+            | ValueKind::Precisions
+            | ValueKind::Structure(_)
+            | ValueKind::Symbols
+            | ValueKind::Unit => self.attribute()?,
         })
     }
 }
