@@ -18,6 +18,7 @@ mod literal;
 mod monoid;
 mod patch;
 mod reducer;
+mod relation;
 mod table;
 mod types;
 mod verify;

@@ -10,16 +10,16 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::ops::contract::{ConvolutionAttrs, DotAttrs};
 use tilewright_ir::ops::indexing::GatherAttrs;
 use tilewright_ir::{
-    ArrayShape, CompId, ElementType, InstId, Module, Op, Opcode, SecondaryMap, Shape,
+    ArrayShape, CompId, DimRole, ElementType, InstId, Module, Op, Opcode, Relation, SecondaryMap,
+    Shape,
 };
 
 use super::exchange::{Exchange, ExchangeKind, Exchanges, Over};
 use super::manual::crossed;
 use super::mesh::DeviceMesh;
-use super::spread::Spread;
+use super::spread::{Axes, Spread};
 
 /// The most times that loops are gone through again, in all.
 const MOST_TURNS: u32 = 64;
@@ -224,37 +224,25 @@ impl<'m> Flow<'m> {
         let first = || self.spread(*operands.first()?);
         match module.op(id) {
             Op::Parameter(_) | Op::Constant(_) | Op::Iota(_) => Some(Spread::whole(result.rank())),
-            Op::Broadcast(attrs) => {
-                let from = first()?;
-                let mut dims = vec![SmallVec::new(); result.rank()];
-                for (axes, &dim) in from.iter().zip(&attrs.dimensions) {
-                    dims.get_mut(usize::try_from(dim).ok()?)?.clone_from(axes);
-                }
-                Some(Spread::new(dims))
-            }
-            Op::Transpose(attrs) => {
-                first()?.pick(attrs.dimensions.iter().filter_map(|&dim| usize::try_from(dim).ok()))
-            }
             Op::Reshape(_) => {
                 let from = self.array(*operands.first()?)?;
                 first()?.reshaped(from.dims(), result.dims(), self.mesh)
             }
-            Op::Reduce(attrs) => {
-                let from = first()?;
-                let reduced = |dim: &usize| !contains(&attrs.dimensions, *dim);
-                from.pick((0..from.iter().len()).filter(reduced))
-            }
-            Op::Dot(attrs) => self.dot(id, attrs),
-            Op::Convolution(attrs) => self.convolution(id, attrs),
             Op::Gather(attrs) => self.gathered(id, attrs),
-            Op::OptimizationBarrier | Op::Copy | Op::AllReduce(_) => first().cloned(),
+            Op::Dot(_) | Op::Convolution(_) => self.related(id, operands.len(), false),
+            Op::Broadcast(_)
+            | Op::Transpose(_)
+            | Op::Reduce(_)
+            | Op::OptimizationBarrier
+            | Op::Copy
+            | Op::AllReduce(_) => self.related(id, 1, false),
             Op::CustomCall(attrs) if is_constraint(&attrs.custom_call_target) => first().cloned(),
             Op::While(_) | Op::Conditional(_) => None,
-            op if op.opcode().is_elementwise() => self.elementwise(id, result),
+            op if op.opcode().is_elementwise() => self.related(id, operands.len(), false),
             _ if operands.iter().all(|&operand| self.is_whole(operand)) => {
                 Some(Spread::whole(result.rank()))
             }
-            op if keeps_dims(op.opcode()) => self.same_dims(id, result),
+            op if keeps_dims(op.opcode()) => self.related(id, 1, true),
             _ => None,
         }
     }
@@ -289,66 +277,26 @@ impl<'m> Flow<'m> {
         }
     }
 
-    fn elementwise(&self, id: InstId, result: &ArrayShape) -> Option<Spread> {
+    /// Returns the spread of a result that has the indices of its first `count` operands: each of its
+    /// dims is divided as theirs are. If it `keeps_sizes`, `None` unless these have the same size.
+    fn related(&self, id: InstId, count: usize, keeps_sizes: bool) -> Option<Spread> {
+        let (relation, result) = (Relation::of(self.module, id)?, self.array(id)?);
+        let to = relation.results.first()?;
         let mut joined = Spread::whole(result.rank());
-        for &operand in self.module.operands(id) {
-            let rank = self.array(operand)?.rank();
-            if rank == result.rank() {
-                joined = joined.joined(self.spread(operand)?)?;
-            } else if rank != 0 {
-                // Only a scalar may stand for an array of another rank.
-                return None;
-            }
+        let operands = self.module.operands(id).iter().zip(&relation.operands).take(count);
+        // A scalar stands for an array of equal elements.
+        for (&operand, from) in operands.filter(|(_, from)| !from.is_empty() || to.is_empty()) {
+            let (spread, sizes) = (self.spread(operand)?, self.array(operand)?.dims());
+            let axes = |(role, size): (&DimRole, &i64)| {
+                let dim = from.iter().position(|one| one.number() == role.number());
+                let Some(dim) = dim else { return Some(Axes::new()) };
+                let is_kept = !keeps_sizes || sizes.get(dim) == Some(size);
+                (spread[dim].is_empty() || is_kept).then(|| spread[dim].into())
+            };
+            let dims = to.iter().zip(result.dims()).map(axes).collect::<Option<Vec<Axes>>>()?;
+            joined = joined.joined(&Spread::new(dims))?;
         }
         Some(joined)
-    }
-
-    /// Returns the spread of the first operand, if its divided dims are as long in the result.
-    fn same_dims(&self, id: InstId, result: &ArrayShape) -> Option<Spread> {
-        let first = *self.module.operands(id).first()?;
-        let (spread, from) = (self.spread(first)?, self.array(first)?.dims());
-        let is_kept =
-            |dim: usize| spread[dim].is_empty() || from.get(dim) == result.dims().get(dim);
-        let is_kept = from.len() == result.rank() && (0..from.len()).all(is_kept);
-        is_kept.then(|| spread.clone())
-    }
-
-    fn dot(&self, id: InstId, attrs: &DotAttrs) -> Option<Spread> {
-        let &[lhs, rhs] = self.module.operands(id) else { return None };
-        let (left, right) = (self.spread(lhs)?, self.spread(rhs)?);
-        let batch = |dims: &[i64], spread: &Spread| {
-            spread.pick(dims.iter().filter_map(|&dim| usize::try_from(dim).ok()))
-        };
-        let shared =
-            batch(&attrs.lhs_batch_dims, left)?.joined(&batch(&attrs.rhs_batch_dims, right)?)?;
-        let free = |spread: &Spread, batch: &[i64], contracted: &[i64]| {
-            let is_free = |dim: &usize| !contains(batch, *dim) && !contains(contracted, *dim);
-            spread.pick((0..spread.iter().len()).filter(is_free))
-        };
-        let left = free(left, &attrs.lhs_batch_dims, &attrs.lhs_contracting_dims)?;
-        let right = free(right, &attrs.rhs_batch_dims, &attrs.rhs_contracting_dims)?;
-        let dims = shared.iter().chain(left.iter()).chain(right.iter()).cloned();
-        Some(Spread::new(dims)).filter(Spread::uses_each_axis_once)
-    }
-
-    fn convolution(&self, id: InstId, attrs: &ConvolutionAttrs) -> Option<Spread> {
-        let &[input, kernel] = self.module.operands(id) else { return None };
-        let (input, kernel) = (self.spread(input)?, self.spread(kernel)?);
-        if attrs.feature_group_count != 1 || attrs.batch_group_count != 1 {
-            return None;
-        }
-        let labels = &attrs.dim_labels;
-        let mut dims = vec![SmallVec::new(); input.iter().len()];
-        let spatial = labels.output_spatial.iter().zip(&labels.input_spatial);
-        let pairs = spatial.map(|(&to, &from)| (to, input, from)).chain([
-            (labels.output_batch, input, labels.input_batch),
-            (labels.output_feature, kernel, labels.kernel_output_feature),
-        ]);
-        for (to, spread, from) in pairs {
-            let axes = &spread[usize::try_from(from).ok()?];
-            *dims.get_mut(usize::try_from(to).ok()?)? = axes.into();
-        }
-        Some(Spread::new(dims)).filter(Spread::uses_each_axis_once)
     }
 
     /// Returns the spread of rows that are looked up: that of their numbers.

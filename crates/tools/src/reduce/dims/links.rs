@@ -1,8 +1,8 @@
 //! Which dims of operands and results have one size, op by op.
 
-use tilewright::ir::ops::contract::{ConvolutionAttrs, DotAttrs};
-use tilewright::ir::ops::indexing::{GatherAttrs, ScatterAttrs};
-use tilewright::ir::{CompId, InstId, Module, Op};
+use std::collections::HashMap;
+
+use tilewright::ir::{CompId, DimRole, InstId, Module, Op, Relation};
 
 use super::classes::Classes;
 use crate::reduce::walk::all_instructions;
@@ -42,59 +42,47 @@ impl Linker<'_> {
     fn link(&mut self) -> Option<()> {
         let module = self.module;
         match module.op(self.id) {
-            op if op.opcode().is_elementwise() => self.elementwise(),
-            Op::Parameter(_) | Op::Iota(_) | Op::AfterAll | Op::Rng(_) => {}
-            Op::GetDimensionSize(_) | Op::PartitionId | Op::ReplicaId => {}
-            Op::Constant(literal) if literal.as_array().is_some() => {}
-            Op::Copy
-            | Op::Reverse(_)
-            | Op::OptimizationBarrier
-            | Op::AddDependency
-            | Op::CollectivePermute(_)
-            | Op::Domain(_) => self.whole(self.operand(0)?, self.id),
-            op if op.is_sharding_constraint() => self.whole(self.operand(0)?, self.id),
-            Op::AllReduce(_) | Op::Sort(_) => self.side_by_side(),
-            Op::Transpose(attrs) => {
-                let from = self.array(0)?;
-                let to = attrs
-                    .dimensions
-                    .iter()
-                    .map(|&dim| at(&from, dim))
-                    .collect::<Option<Vec<_>>>()?;
-                self.classes.link_each(&to, &self.result());
-            }
-            Op::Broadcast(attrs) => {
-                let to = self.result();
-                let from = self.array(0)?;
-                let given =
-                    attrs.dimensions.iter().map(|&dim| at(&to, dim)).collect::<Option<Vec<_>>>()?;
-                self.classes.link_each(&from, &given);
-            }
-            Op::Reduce(attrs) => self.reduce(&attrs.dimensions),
-            Op::Reshape(_) | Op::Bitcast => self.reshape()?,
-            Op::Concatenate(attrs) => self.concatenate(&attrs.dimensions)?,
-            Op::Slice(attrs) => {
-                let is_whole: Vec<bool> =
-                    attrs.slice.iter().map(|s| s.start == 0 && s.stride == 1).collect();
-                self.equal_dims(&is_whole)?;
-            }
-            Op::Pad(attrs) => {
-                let is_whole: Vec<bool> =
-                    attrs.padding.iter().map(|pad| *pad == Default::default()).collect();
-                self.equal_dims(&is_whole)?;
-            }
-            Op::DynamicSlice(_) => self.parts(&self.array(0)?, &self.result()),
-            Op::DynamicUpdateSlice => {
-                self.whole(self.operand(0)?, self.id);
-                self.parts(&self.array(0)?, &self.array(1)?);
-            }
-            Op::Dot(attrs) => self.dot(attrs)?,
-            Op::Convolution(attrs) => self.convolution(attrs)?,
-            Op::Gather(attrs) => self.gather(attrs)?,
-            Op::Scatter(attrs) => self.scatter(attrs)?,
-            op => return self.structure(&op.clone()),
+            Op::AfterAll | Op::GetDimensionSize(_) | Op::PartitionId | Op::ReplicaId => Some(()),
+            Op::Constant(literal) if literal.as_array().is_none() => None,
+            Op::Reshape(_) | Op::Bitcast => self.reshape(),
+            op => match Relation::of(module, self.id) {
+                Some(relation) => {
+                    self.related(&relation);
+                    Some(())
+                }
+                None => self.structure(&op.clone()),
+            },
         }
-        Some(())
+    }
+
+    /// Links dims that have one index.
+    fn related(&mut self, relation: &Relation) {
+        let module = self.module;
+        let operands = module.operands(self.id).iter();
+        let mut arrays: Vec<Vec<usize>> = operands.flat_map(|&id| self.arrays(id)).collect();
+        arrays.extend(self.arrays(self.id));
+        let mut first: HashMap<usize, usize> = HashMap::new();
+        let roles = relation.operands.iter().chain(&relation.results);
+        for (slot, role) in
+            arrays.iter().zip(roles).flat_map(|(slots, roles)| slots.iter().zip(roles))
+        {
+            match role {
+                DimRole::Index(number) => {
+                    let other = *first.entry(*number).or_insert(*slot);
+                    self.classes.link(other, *slot);
+                }
+                DimRole::Fixed(_) => self.classes.freeze(&[*slot]),
+                // A smaller part has a size of its own.
+                DimRole::Part(_) => {}
+            }
+        }
+    }
+
+    /// Returns the dims of each array of a value.
+    fn arrays(&self, id: InstId) -> Vec<Vec<usize>> {
+        let leaves = self.module.shape(id).leaves().into_iter().enumerate();
+        let arrays = leaves.filter(|(_, leaf)| leaf.as_array().is_some());
+        arrays.map(|(leaf, _)| self.classes.slots.leaf(id, leaf)).collect()
     }
 
     /// Links what tuples, calls, loops and branches hand on.
@@ -173,48 +161,6 @@ impl Linker<'_> {
         self.classes.link_each(&a, &b);
     }
 
-    fn elementwise(&mut self) {
-        let result = self.result();
-        for &operand in self.module.operands(self.id) {
-            let slots = self.classes.slots.leaf(operand, 0);
-            // A scalar may choose between arrays, or bound them.
-            if !slots.is_empty() {
-                self.classes.link_each(&slots, &result);
-            }
-        }
-    }
-
-    /// Links operands with the elements of the result, and with each other.
-    fn side_by_side(&mut self) {
-        let first = self.classes.slots.leaf(self.id, 0);
-        let is_sort = matches!(self.module.op(self.id), Op::Sort(_));
-        for (number, &operand) in self.module.operands(self.id).iter().enumerate() {
-            let slots = self.classes.slots.all(operand);
-            let result = self.classes.slots.leaf(self.id, number);
-            self.classes.link_each(&slots, &result);
-            if is_sort {
-                self.classes.link_each(&slots, &first);
-            }
-        }
-    }
-
-    fn reduce(&mut self, reduced: &[i64]) {
-        let operands = self.module.operands(self.id);
-        let first = operands.first().map(|&id| self.classes.slots.all(id)).unwrap_or_default();
-        let kept: Vec<usize> = first
-            .iter()
-            .zip(0i64..)
-            .filter(|(_, dim)| !reduced.contains(dim))
-            .map(|(&slot, _)| slot)
-            .collect();
-        for (number, &operand) in operands.iter().take(operands.len() / 2).enumerate() {
-            let slots = self.classes.slots.all(operand);
-            self.classes.link_each(&slots, &first);
-            let result = self.classes.slots.leaf(self.id, number);
-            self.classes.link_each(&kept, &result);
-        }
-    }
-
     /// Links groups of dims with one product: dim to dim, or a dim to its factors.
     fn reshape(&mut self) -> Option<()> {
         let (from, to) = (self.array(0)?, self.result());
@@ -267,155 +213,4 @@ impl Linker<'_> {
             }
         }
     }
-
-    fn concatenate(&mut self, joined: &[i64]) -> Option<()> {
-        let result = self.result();
-        let is_alone = self.module.operands(self.id).len() == 1;
-        for number in 0..self.module.operands(self.id).len() {
-            let operand = self.array(number)?;
-            for ((&a, &b), dim) in operand.iter().zip(&result).zip(0i64..) {
-                if joined.contains(&dim) && !is_alone {
-                    self.classes.freeze(&[a, b]);
-                } else {
-                    self.classes.link(a, b);
-                }
-            }
-        }
-        Some(())
-    }
-
-    /// Links dims where the op keeps them whole; others keep their sizes.
-    fn equal_dims(&mut self, is_whole: &[bool]) -> Option<()> {
-        let (from, to) = (self.array(0)?, self.result());
-        for ((&a, &b), &is_whole) in from.iter().zip(&to).zip(is_whole) {
-            if is_whole {
-                self.classes.link(a, b);
-            } else {
-                self.classes.freeze(&[a, b]);
-            }
-        }
-        Some(())
-    }
-
-    /// Links the dims of a whole with those of a part of the same size. A smaller part has a size
-    /// of its own.
-    fn parts(&mut self, whole: &[usize], part: &[usize]) {
-        for (&whole, &part) in whole.iter().zip(part) {
-            if self.classes.slots.sizes.get(whole) == self.classes.slots.sizes.get(part) {
-                self.classes.link(whole, part);
-            }
-        }
-    }
-
-    fn dot(&mut self, attrs: &DotAttrs) -> Option<()> {
-        let (lhs, rhs, result) = (self.array(0)?, self.array(1)?, self.result());
-        let mut expected = Vec::new();
-        for (&a, &b) in attrs.lhs_batch_dims.iter().zip(&attrs.rhs_batch_dims) {
-            self.classes.link(at(&lhs, a)?, at(&rhs, b)?);
-            expected.push(at(&lhs, a)?);
-        }
-        for (&a, &b) in attrs.lhs_contracting_dims.iter().zip(&attrs.rhs_contracting_dims) {
-            self.classes.link(at(&lhs, a)?, at(&rhs, b)?);
-        }
-        let lhs_used = [&attrs.lhs_batch_dims, &attrs.lhs_contracting_dims];
-        let rhs_used = [&attrs.rhs_batch_dims, &attrs.rhs_contracting_dims];
-        for (slots, used) in [(&lhs, lhs_used), (&rhs, rhs_used)] {
-            let is_free = |dim: &i64| used.iter().all(|dims| !dims.contains(dim));
-            expected.extend(
-                slots.iter().zip(0i64..).filter(|(_, dim)| is_free(dim)).map(|(&slot, _)| slot),
-            );
-        }
-        self.classes.link_each(&expected, &result);
-        Some(())
-    }
-
-    fn convolution(&mut self, attrs: &ConvolutionAttrs) -> Option<()> {
-        let labels = &attrs.dim_labels;
-        if attrs.feature_group_count != 1
-            || attrs.batch_group_count != 1
-            || attrs.sparsity_config.is_some()
-        {
-            return None;
-        }
-        let (lhs, rhs, result) = (self.array(0)?, self.array(1)?, self.result());
-        self.classes.link(at(&lhs, labels.input_batch)?, at(&result, labels.output_batch)?);
-        self.classes.link(at(&lhs, labels.input_feature)?, at(&rhs, labels.kernel_input_feature)?);
-        self.classes
-            .link(at(&rhs, labels.kernel_output_feature)?, at(&result, labels.output_feature)?);
-        let spatial = [
-            (&lhs, &labels.input_spatial),
-            (&rhs, &labels.kernel_spatial),
-            (&result, &labels.output_spatial),
-        ];
-        for (slots, dims) in spatial {
-            for &dim in dims {
-                self.classes.freeze(&[at(slots, dim)?]);
-            }
-        }
-        Some(())
-    }
-
-    /// Splits the dims of indices from the dim that holds the entries of an index, which keeps its
-    /// size.
-    fn counted(&mut self, indices: &[usize], vector_dim: i64) -> Vec<usize> {
-        if let Some(vector) = at(indices, vector_dim) {
-            self.classes.freeze(&[vector]);
-        }
-        let others = indices.iter().zip(0i64..).filter(|&(_, dim)| dim != vector_dim);
-        others.map(|(&slot, _)| slot).collect()
-    }
-
-    fn gather(&mut self, attrs: &GatherAttrs) -> Option<()> {
-        let (from, indices, result) = (self.array(0)?, self.array(1)?, self.result());
-        let counted = self.counted(&indices, attrs.index_vector_dim);
-        let is_offset = |dim: &i64| attrs.offset_dims.contains(dim);
-        let batch: Vec<usize> =
-            result.iter().zip(0i64..).filter(|(_, d)| !is_offset(d)).map(|(&s, _)| s).collect();
-        self.classes.link_each(&counted, &batch);
-        for (&a, &b) in attrs.operand_batching_dims.iter().zip(&attrs.start_indices_batching_dims) {
-            self.classes.link(at(&from, a)?, at(&indices, b)?);
-        }
-        let gone = [&attrs.collapsed_slice_dims, &attrs.operand_batching_dims];
-        let is_kept = |dim: &i64| gone.iter().all(|dims| !dims.contains(dim));
-        let window: Vec<usize> =
-            from.iter().zip(0i64..).filter(|(_, d)| is_kept(d)).map(|(&s, _)| s).collect();
-        let offsets =
-            attrs.offset_dims.iter().map(|&dim| at(&result, dim)).collect::<Option<Vec<_>>>()?;
-        self.parts(&window, &offsets);
-        Some(())
-    }
-
-    fn scatter(&mut self, attrs: &ScatterAttrs) -> Option<()> {
-        let count = self.module.operands(self.id).len() / 2;
-        let indices = self.array(count)?;
-        let counted = self.counted(&indices, attrs.index_vector_dim);
-        let first = self.array(0)?;
-        for (&a, &b) in attrs.input_batching_dims.iter().zip(&attrs.scatter_indices_batching_dims) {
-            self.classes.link(at(&first, a)?, at(&indices, b)?);
-        }
-        let gone = [&attrs.inserted_window_dims, &attrs.input_batching_dims];
-        let is_kept = |dim: &i64| gone.iter().all(|dims| !dims.contains(dim));
-        for number in 0..count {
-            let array = self.array(number)?;
-            let update = self.array(count.checked_add(number)?.checked_add(1)?)?;
-            self.classes.link_each(&array, &first);
-            let result = self.classes.slots.leaf(self.id, number);
-            self.classes.link_each(&array, &result);
-            let is_window = |dim: &i64| attrs.update_window_dims.contains(dim);
-            let (in_window, batch): (Vec<_>, Vec<_>) =
-                update.iter().zip(0i64..).partition(|(_, dim)| is_window(dim));
-            let batch: Vec<usize> = batch.into_iter().map(|(&slot, _)| slot).collect();
-            self.classes.link_each(&batch, &counted);
-            let in_window: Vec<usize> = in_window.into_iter().map(|(&slot, _)| slot).collect();
-            let window: Vec<usize> =
-                array.iter().zip(0i64..).filter(|(_, d)| is_kept(d)).map(|(&s, _)| s).collect();
-            self.parts(&window, &in_window);
-        }
-        Some(())
-    }
-}
-
-/// Returns the slot of a dim.
-fn at(slots: &[usize], dim: i64) -> Option<usize> {
-    slots.get(usize::try_from(dim).ok()?).copied()
 }
