@@ -8,8 +8,9 @@ pub mod reduce_form;
 pub mod rematerialize;
 pub mod tree_reduce;
 
-use rustc_hash::FxHashSet;
-use tilewright_ir::{CompId, EditError, InstId, Module, Op, Opcode, Position, Use};
+use tilewright_ir::{CompId, EditError, InstId, Module, Op, Position, Use};
+
+use crate::cost::shared::fused_computations;
 
 /// Adds an optimization barrier of a value, makes the uses in `users` read the barrier, and returns
 /// it.
@@ -32,9 +33,6 @@ pub(crate) fn add_barrier(
 /// Returns the computations whose instructions can be kernels of their own: all except the bodies
 /// of fusions, each of which is one kernel.
 fn outside_of_fusions(module: &Module) -> Vec<CompId> {
-    let all = || module.computations().iter().copied();
-    let fusions = all().flat_map(|computation| module.instructions(computation));
-    let fusions = fusions.filter(|&id| module.opcode(id) == Opcode::Fusion);
-    let fused: FxHashSet<CompId> = fusions.flat_map(|id| module.called(id)).collect();
-    all().filter(|computation| !fused.contains(computation)).collect()
+    let fused = fused_computations(module);
+    module.computations().iter().copied().filter(|id| !fused.contains(id)).collect()
 }

@@ -1,6 +1,5 @@
 //! Moves elementwise regions to other dims if that pays: the mechanism of
-//! [`super::reshape_out_of_region`], [`super::unit_dims`] and
-//! [`crate::reshape_motion::merged_dims`].
+//! [`super::reshape_out_of_region`] and [`super::unit_dims`].
 
 mod placement;
 mod plan;
