@@ -19,7 +19,7 @@ use crate::types::shape::{ArrayShape, Shape};
 /// How a dim of an operand or a result takes part in an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DimRole {
-    /// The dim is the index of this number: all dims that are have one size, element for element.
+    /// The dim runs over the whole index of this number. All such dims of one index have one size.
     Index(usize),
     /// The dim has elements of the index of this number, and a size that the attributes of the op
     /// fix: it is sliced, padded, joined with others or gone over by a window.
@@ -143,6 +143,17 @@ impl<'a> Making<'a> {
         Some(())
     }
 
+    /// Fixes the dims of the first `arrays` operands, which share their indices with each result.
+    /// The other operands are scalars.
+    fn windowed(&mut self, arrays: usize) -> Option<()> {
+        let first = self.fresh(self.shapes[0].first()?);
+        let roles: Vec<DimRole> = first.iter().map(|role| DimRole::Fixed(role.number())).collect();
+        self.operands = vec![roles.clone(); arrays];
+        self.operands.resize(self.shapes[0].len(), Vec::new());
+        self.results = vec![roles; self.shapes[1].len()];
+        Some(())
+    }
+
     /// Returns the roles of parts of these dims: a part of the same size is all of the dim.
     fn parts(roles: &[DimRole], of: &[i64], part: &[i64]) -> Option<Vec<DimRole>> {
         let role = |((&role, of), part): ((&DimRole, &i64), &i64)| {
@@ -217,7 +228,9 @@ impl<'a> Making<'a> {
                 let is_whole = |dim: usize| attrs.padding.get(dim) == Some(&Default::default());
                 self.as_first(is_whole)
             }
-            Op::ReduceWindow(_) | Op::SelectAndScatter(_) => self.as_first(|_| false),
+            Op::ReduceWindow(_) => self.windowed(self.shapes[1].len()),
+            // The array whose elements are selected, and the source of what is added to them.
+            Op::SelectAndScatter(_) => self.windowed(2),
             Op::DynamicSlice(_) => {
                 self.fresh_operands();
                 let (of, part) = (self.shapes[0].first()?.dims(), self.shapes[1].first()?.dims());

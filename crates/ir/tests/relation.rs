@@ -59,6 +59,10 @@ fn each_dim_has_its_index() {
         ("f32[2,3] reduce-window(x, s), window={size=2x2 stride=2x2}, to_apply=add", "a!b!,->a!b!"),
         ("f32[4,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "ab,bc->ac"),
         ("f32[6,4,4] dot(x, y), lhs_batch_dims={1}, rhs_batch_dims={0}", "ab,bc->bac"),
+        (
+            "(f32[2,3], f32[2,3]) reduce-window(x, x, s, s), window={size=2x2 stride=2x2}, to_apply=pair",
+            "a!b!,a!b!,,->a!b!,a!b!",
+        ),
     ] {
         let lines = format!("{X}\nROOT r = {root}");
         assert_eq!(relation(&lines).as_deref(), Some(expected), "{root}");
@@ -74,6 +78,9 @@ fn windows_and_what_is_looked_up() {
         conv.replace("f32[3,3,3,5]", "f32[3,3,1,3]").replace("f32[2,6,6,5]", "f32[2,6,6,3]")
             + ", feature_group_count=3";
     assert_eq!(relation(&grouped), None);
+    let scattered = "x = f32[4,6] parameter(0) z = f32[2,3] parameter(1) s = f32[] parameter(2)
+      ROOT r = f32[4,6] select-and-scatter(x, z, s), window={size=2x2 stride=2x2}, select=less, scatter=add";
+    assert_eq!(relation(scattered).as_deref(), Some("a!b!,a!b!,->a!b!"));
     let gather = "x = f32[50,8] parameter(0) i = s32[7,1] parameter(1)
       ROOT r = f32[7,8] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
         index_vector_dim=1, slice_sizes={1,8}";

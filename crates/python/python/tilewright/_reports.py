@@ -148,7 +148,7 @@ class OptReport(Report):
     notes: list[Note]
     left_out: list[Fields]
     explained: Fields | None
-    """What was done to each layer, in an explanation."""
+    """The rewrites of each layer, in an explanation."""
     caveat: str | None
     ratio_error: float
     """The factor within which nine in ten ratios of the engine were the modelled one."""

@@ -47,7 +47,7 @@ pub struct ExplainedReport {
     /// The report.
     #[serde(flatten)]
     pub report: OptReport,
-    /// What was done to each layer; `null` unless it was asked for.
+    /// The rewrites of each layer; `null` unless it was asked for.
     pub explained: Option<Explanation>,
 }
 

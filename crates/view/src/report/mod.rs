@@ -24,7 +24,7 @@ pub struct Findings<'a> {
     pub forms: [&'a Module; 2],
     /// The module after, and what was done.
     pub optimized: &'a Optimized,
-    /// What was done to each layer.
+    /// The rewrites of each layer.
     pub explanation: &'a Explanation,
     /// The target that costs are modelled for.
     pub target: &'a Target,
