@@ -74,27 +74,13 @@ impl Context<'_> {
         }
         for Candidate { place, done, would, also, cycles } in candidates {
             let costs = cycles.text(&self.target.name);
-            if pay {
-                let (text, cycles) = (format!("{done}: {costs}{also}"), Some(cycles));
-                self.notes.push(Note {
-                    pass,
-                    outcome: Outcome::Done,
-                    place,
-                    text,
-                    cycles,
-                    reason: None,
-                });
+            let (outcome, text) = if pay {
+                (Outcome::Done, format!("{done}: {costs}{also}"))
             } else {
-                let (text, cycles) = (format!("{would} would cost {costs}"), Some(cycles));
-                self.notes.push(Note {
-                    pass,
-                    outcome: Outcome::Left,
-                    place,
-                    text,
-                    cycles,
-                    reason: None,
-                });
-            }
+                (Outcome::Left, format!("{would} would cost {costs}"))
+            };
+            let cycles = Some(cycles);
+            self.notes.push(Note { pass, outcome, place, text, cycles, reason: None });
         }
         pay
     }

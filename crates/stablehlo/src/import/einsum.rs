@@ -148,7 +148,7 @@ impl Body<'_, '_> {
         Ok((sum, kept))
     }
 
-    /// Where the indices of two dims are equal.
+    /// Returns a mask of the elements that have one index in both dims.
     fn diagonal(&mut self, of: &ArrayShape, first: i64, second: i64) -> Import<InstId> {
         let mut count = |dimension| {
             let op = Op::Iota(Box::new(IotaAttrs { dimension }));
