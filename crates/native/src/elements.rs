@@ -52,6 +52,18 @@ pub trait Number: Element + Places {
     fn max_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
     /// Returns the lesser rank.
     fn min_rank(a: Self::Rank, b: Self::Rank) -> Self::Rank;
+    /// Returns the greatest of eight ranks.
+    #[inline(always)]
+    fn max_of_eight([a, b, c, d, e, f, g, h]: [Self::Rank; 8]) -> Self::Rank {
+        let most = Self::max_rank;
+        most(most(most(most(most(most(most(a, b), c), d), e), f), g), h)
+    }
+    /// Returns the least of eight ranks.
+    #[inline(always)]
+    fn min_of_eight([a, b, c, d, e, f, g, h]: [Self::Rank; 8]) -> Self::Rank {
+        let least = Self::min_rank;
+        least(least(least(least(least(least(least(a, b), c), d), e), f), g), h)
+    }
     /// Checks whether `self` is greater than `other`; NaN is greater than all numbers.
     fn exceeds(self, other: Self) -> bool;
     /// Checks whether `self` is less than `other`; NaN is less than all numbers.
@@ -89,6 +101,33 @@ macro_rules! own_ranks {
             if b.falls_below(a) { b } else { a }
         }
     };
+}
+
+/// The ranks of a float that is its own rank. NaN is looked for apart from the extremum of many: one
+/// instruction finds the extremum of numbers.
+macro_rules! own_ranks_of_floats {
+    ($type:ty) => {
+        own_ranks!($type);
+        #[inline(always)]
+        fn max_of_eight(all: [$type; 8]) -> $type {
+            extremum_or_nan!($type, all, |a, b| if a > b { a } else { b })
+        }
+        #[inline(always)]
+        fn min_of_eight(all: [$type; 8]) -> $type {
+            extremum_or_nan!($type, all, |a, b| if a < b { a } else { b })
+        }
+    };
+}
+
+macro_rules! extremum_or_nan {
+    ($type:ty, $all:ident, |$x:ident, $y:ident| $outer:expr) => {{
+        let [a, b, c, d, e, f, g, h] = $all;
+        let outer = |$x: $type, $y: $type| $outer;
+        let extremum = outer(outer(outer(a, b), outer(c, d)), outer(outer(e, f), outer(g, h)));
+        let nan = |x: $type, y: $type| x.is_nan() | y.is_nan();
+        let is_nan = nan(a, b) | nan(c, d) | nan(e, f) | nan(g, h);
+        if is_nan { <$type>::NAN } else { extremum }
+    }};
 }
 
 /// A float of 16 bits.
@@ -240,8 +279,8 @@ macro_rules! float {
     };
 }
 
-float!(f32, f32, own_ranks, |x: f32| x, |x: f32| x, f32::NEG_INFINITY, f32::INFINITY);
-float!(f64, f64, own_ranks, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFINITY);
+float!(f32, f32, own_ranks_of_floats, |x: f32| x, |x: f32| x, f32::NEG_INFINITY, f32::INFINITY);
+float!(f64, f64, own_ranks_of_floats, |x: f64| x, |x: f64| x, f64::NEG_INFINITY, f64::INFINITY);
 float!(bf16, f32, short_ranks, widened_bf16, bf16::from_f32, bf16::NEG_INFINITY, bf16::INFINITY);
 float!(f16, f32, short_ranks, widened_f16, f16::from_f32, f16::NEG_INFINITY, f16::INFINITY);
 

@@ -35,6 +35,23 @@ pub(crate) trait Accumulate<T: Element>: Copy + Send + Sync + 'static {
     fn start(self) -> (Self::First, Self::Second);
     /// Adds an element, whose place among the elements that are reduced to one is `place`.
     fn step(self, first: &mut Self::First, second: &mut Self::Second, element: T, place: u32);
+    /// Returns the accumulator of eight elements, whose places are `place` and `stride` apart.
+    #[inline(always)]
+    fn of_eight(self, elements: [T; 8], place: u32, stride: u32) -> (Self::First, Self::Second) {
+        let (mut first, mut second) = self.start();
+        let at = |n: u32| place.wrapping_add(stride.wrapping_mul(n));
+        // A loop over the array would keep the compiler from making vectors.
+        let [a, b, c, d, e, f, g, h] = elements;
+        self.step(&mut first, &mut second, a, at(0));
+        self.step(&mut first, &mut second, b, at(1));
+        self.step(&mut first, &mut second, c, at(2));
+        self.step(&mut first, &mut second, d, at(3));
+        self.step(&mut first, &mut second, e, at(4));
+        self.step(&mut first, &mut second, f, at(5));
+        self.step(&mut first, &mut second, g, at(6));
+        self.step(&mut first, &mut second, h, at(7));
+        (first, second)
+    }
     /// Merges another accumulator into this one.
     fn merge(
         self,
@@ -95,7 +112,8 @@ pub(crate) struct ArgMin;
 /// Implements a fold whose accumulator has one part.
 macro_rules! single {
     ($fold:ident, $part:ty, $start:expr, |$a:ident, $x:ident| $step:expr,
-     |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident| $finish:expr, $result:expr $(, $name:ident = $value:expr)*) => {
+     |$b:ident, $c:ident| $merge:expr, $output:ty, |$f:ident| $finish:expr, $result:expr
+     $(, $name:ident = $value:expr)* $(; |$all:ident| $eight:expr)?) => {
         impl<T: Number> Accumulate<T> for $fold {
             type First = $part;
             type Second = ();
@@ -116,12 +134,26 @@ macro_rules! single {
                 let $b = *first;
                 *first = $merge;
             }
+            $(
+                #[inline(always)]
+                fn of_eight(self, $all: [T; 8], _: u32, _: u32) -> ($part, ()) {
+                    ($eight, ())
+                }
+            )?
             #[inline(always)]
             fn finish(self, $f: $part, (): ()) -> $output {
                 $finish
             }
         }
     };
+}
+
+/// The ranks of eight elements.
+macro_rules! ranks_of {
+    ($all:ident, $rank:ident) => {{
+        let [a, b, c, d, e, f, g, h] = $all;
+        [a.$rank(), b.$rank(), c.$rank(), d.$rank(), e.$rank(), f.$rank(), g.$rank(), h.$rank()]
+    }};
 }
 
 single!(
@@ -160,7 +192,8 @@ single!(
     Part::First,
     HAS_IDENTITY = false,
     IN_VECTORS = T::IN_VECTORS,
-    IS_RARE = T::IS_RARE
+    IS_RARE = T::IS_RARE;
+    |all| T::max_of_eight(ranks_of!(all, rank_for_max))
 );
 single!(
     Min,
@@ -173,7 +206,8 @@ single!(
     Part::First,
     HAS_IDENTITY = false,
     IN_VECTORS = T::IN_VECTORS,
-    IS_RARE = T::IS_RARE
+    IS_RARE = T::IS_RARE;
+    |all| T::min_of_eight(ranks_of!(all, rank_for_min))
 );
 
 /// Implements a fold that finds the place of an extremum.

@@ -21,8 +21,6 @@ pub(crate) struct StridedBlocks<T> {
     /// block.
     pub(crate) place: u32,
     pub(crate) place_stride: u32,
-    /// Whether the blocks are probably in main memory.
-    pub(crate) in_main_memory: bool,
 }
 
 /// The number of blocks that are combined before they are merged into the accumulators.
@@ -57,24 +55,15 @@ pub(crate) unsafe fn add_rows<T: Element, F: Accumulate<T>>(
                     std::slice::from_raw_parts(row.wrapping_offset(n * rows.block_stride), width)
                 }
             };
-            let at = |n: u32| place.wrapping_add(rows.place_stride.wrapping_mul(n));
             // Eight slices by name: with an array of slices, the compiler does not vectorise the
             // loop.
             let (a, b, c, d) = (block(0), block(1), block(2), block(3));
             let (e, f, g, h) = (block(4), block(5), block(6), block(7));
-            let start = fold.start();
             for i in 0..width {
-                let (mut first, mut second) = start;
-                fold.step(&mut first, &mut second, a[i], at(0));
-                fold.step(&mut first, &mut second, b[i], at(1));
-                fold.step(&mut first, &mut second, c[i], at(2));
-                fold.step(&mut first, &mut second, d[i], at(3));
-                fold.step(&mut first, &mut second, e[i], at(4));
-                fold.step(&mut first, &mut second, f[i], at(5));
-                fold.step(&mut first, &mut second, g[i], at(6));
-                fold.step(&mut first, &mut second, h[i], at(7));
+                let eight = [a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]];
+                let one = fold.of_eight(eight, place, rows.place_stride);
                 let (mut all, mut all_2) = (firsts[i], seconds[i]);
-                fold.merge(&mut all, &mut all_2, (first, second));
+                fold.merge(&mut all, &mut all_2, one);
                 (firsts[i], seconds[i]) = (all, all_2);
             }
             left -= BLOCKS_PER_STEP;

@@ -38,9 +38,6 @@ pub(crate) struct Add<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
-    /// Whether the SIMD loops over contiguous blocks cover this fold and type.
-    pub(crate) const IN_VECTORS: bool = F::IN_VECTORS && !F::PLACES && size_of::<F::First>() >= 4;
-
     /// Makes a task that adds the blocks `rows` to the accumulators `to`.
     ///
     /// # Safety
@@ -53,10 +50,7 @@ impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Add<'_, T, F> {
-    // Where SIMD loops cover the fold, they add contiguous blocks, and this task adds only strided
-    // blocks, element by element, for which the base level suffices.
-    const COMPILED: Compiled =
-        if Self::IN_VECTORS { Compiled::ForBase } else { unless_rare::<T, F>(Compiled::ForAll) };
+    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::ForAll);
 
     #[inline(always)]
     fn run(self) {

@@ -11,10 +11,10 @@ use super::total::Total;
 use super::walk::{Loops, TileBounds, compact};
 use crate::folds::{Accumulate, Max, Min, Product, Sum};
 use crate::kernel::{
-    HalvingMerge, LONG_ROW, ROW_PART, StridedBlocks, add_rows, fold_axis, reduce_part, reduce_rows,
+    HalvingMerge, LONG_ROW, ROW_PART, StridedBlocks, fold_axis, reduce_part, reduce_rows,
 };
-use crate::level::{Level, Task};
-use crate::tasks::as_uninit;
+use crate::level::{Level, Task, on_level};
+use crate::tasks::{Add, as_uninit};
 use crate::vectors;
 
 /// The most blocks that are added one after the other; the sums of more blocks are added up.
@@ -359,14 +359,7 @@ pub(super) fn add_blocks<R: Real, F: Accumulate<R, First = R, Second = ()>>(
         element_stride: 1,
         place: 0,
         place_stride: 0,
-        in_main_memory: false,
     };
-    // SAFETY: `blocks` has `count` contiguous blocks of `len` elements, as many as `to` has, and
-    // the function is one of the level that this CPU has.
-    unsafe {
-        match vectors::blocks_of::<R, F>(level) {
-            Some(add) => add(rows, to),
-            None => add_rows(fold, to, &mut nothing[..len], rows),
-        }
-    }
+    // SAFETY: `blocks` has `count` contiguous blocks of `len` elements, as many as `to` has.
+    on_level(level, unsafe { Add::new(fold, (to, &mut nothing[..len]), rows) });
 }

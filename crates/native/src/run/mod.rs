@@ -56,7 +56,6 @@ pub(crate) fn write_all<T: Element, F: Accumulate<T>>(
         results: Results { start: out.as_mut_ptr().cast(), len: out.len() },
         level,
         rows: vectors::rows_of::<T, F>(level),
-        blocks: vectors::blocks_of::<T, F>(level),
     };
     debug_assert!(run.knows_its_vectors(), "the fold says which loops it has");
     // Each result belongs to one unit of the plan, and without an error all units were run.
@@ -81,9 +80,8 @@ where
     origin: *const T,
     results: Results<F::Output>,
     level: Level,
-    /// The SIMD loops over contiguous rows and over contiguous blocks, where the level has them.
+    /// The SIMD loop over contiguous rows, where the level has one.
     rows: Option<vectors::RowsFn<T, F::First, F::Second>>,
-    blocks: Option<vectors::BlocksFn<T, F::First>>,
 }
 
 // SAFETY: threads only read the elements at `origin`, which the view borrows for longer than the
@@ -94,9 +92,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     /// Checks that the level has SIMD loops exactly where the fold says so: elsewhere the generic
     /// loops must be vectorised.
     fn knows_its_vectors(&self) -> bool {
-        self.level == Level::Base
-            || self.rows.is_some() == F::IN_VECTORS
-                && self.blocks.is_some() == Add::<T, F>::IN_VECTORS
+        self.level == Level::Base || self.rows.is_some() == F::IN_VECTORS
     }
 
     fn all(&self, pool: &dyn Pool) -> Result<(), Error> {
@@ -232,7 +228,6 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
                 element_stride: plan.step(),
                 place: small(place + from * place_stride(&inner)),
                 place_stride: small(place_stride(&inner)),
-                in_main_memory: plan.in_main_memory,
             };
             self.add_members(accumulators, rows, members, len);
             accumulators.stepped(steps);
@@ -263,7 +258,6 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             element_stride: self.plan.step(),
             place: small(place + whole * place_stride(&cut.axis)),
             place_stride: 0,
-            in_main_memory: false,
         };
         self.add_members(accumulators, rows, members, width);
         accumulators.stepped(1);
@@ -285,14 +279,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             let firsts = &mut accumulators.firsts[at..at + len];
             let seconds = &mut accumulators.seconds[at..at + len];
             // SAFETY: all these elements are at indices of the view, so they are readable, and
-            // there are `len` in each block as in `firsts` and `seconds`. `blocks` is a loop of the
-            // level that this CPU has, and gets contiguous blocks alone.
-            unsafe {
-                match self.blocks {
-                    Some(add) if rows.element_stride == 1 => add(rows, firsts),
-                    _ => on_level(self.level, Add::new(self.fold, (firsts, seconds), rows)),
-                }
-            }
+            // there are `len` in each block as in `firsts` and `seconds`.
+            on_level(self.level, unsafe { Add::new(self.fold, (firsts, seconds), rows) });
             rows.start = rows.start.wrapping_offset(stride);
         }
     }

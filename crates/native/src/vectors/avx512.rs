@@ -12,7 +12,7 @@ macro_rules! wide {
 #[path = "loops/mod.rs"]
 mod loops;
 
-pub(super) use loops::{blocks_of, chains_of, deviations_of, products_of, rows_of, stream};
+pub(super) use loops::{chains_of, deviations_of, products_of, rows_of, stream};
 
 /// The instructions of AVX-512, and functions that AVX2 computes in another way.
 mod arch {

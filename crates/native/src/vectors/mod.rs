@@ -14,7 +14,6 @@ use std::mem::MaybeUninit;
 
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::kernel;
 use crate::level::Level;
 
 /// A function that reduces rows of `len` elements side by side, and writes an accumulator for each. The
@@ -28,14 +27,6 @@ pub(crate) type RowsFn<T, A, B> =
 
 /// Uninitialised slices for the parts of accumulators.
 pub(crate) type UninitParts<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
-
-/// A function that adds blocks to accumulators, element by element, as
-/// [`add_rows`](crate::kernel::add_rows) does; the elements of a block lie side by side.
-///
-/// # Safety
-/// The CPU must have the instructions of the level, and all elements of the blocks, as many
-/// in each as there are accumulators, must be readable.
-pub(crate) type BlocksFn<T, A> = unsafe fn(blocks: kernel::StridedBlocks<T>, to: &mut [A]);
 
 /// A function that adds up the squared deviations of rows of `len` elements from their means.
 ///
@@ -78,7 +69,7 @@ pub(crate) type AddProductsFn<T> =
 pub(crate) struct ProductFns<T> {
     /// Writes the sums of rows, one for each of `to`.
     pub(crate) rows: AddProductsFn<T>,
-    /// Adds blocks, which have an element for each of `to`, as [`BlocksFn`] does.
+    /// Adds blocks, which have an element for each of `to`, as [`add_rows`](crate::kernel::add_rows) does.
     pub(crate) blocks: AddProductsFn<T>,
 }
 
@@ -218,21 +209,6 @@ pub(crate) fn products_of<T: Element>(level: Level) -> Option<ProductFns<T>> {
         Level::Avx2 => avx2::products_of::<T>(),
         #[cfg(target_arch = "aarch64")]
         Level::Neon => neon::products_of::<T>(),
-        Level::Base => None,
-    }
-}
-
-/// Returns the function that adds blocks by a fold, if there is one and the CPU can run it.
-pub(crate) fn blocks_of<T: Element, F: Accumulate<T>>(
-    level: Level,
-) -> Option<BlocksFn<T, F::First>> {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::blocks_of::<T, F>(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::blocks_of::<T, F>(),
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => neon::blocks_of::<T, F>(),
         Level::Base => None,
     }
 }

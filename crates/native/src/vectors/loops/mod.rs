@@ -23,7 +23,6 @@ use std::any::{Any, TypeId};
 
 use half::{bf16, f16};
 
-use blocks::add;
 use chain::chain;
 use lanes::{
     Highest, Lowest, MaxF32, MaxF64, MaxI32, MaxI64, MaxU32, MaxU64, MinF32, MinF64, MinI32,
@@ -37,7 +36,7 @@ use terms::deviations;
 use super::arch;
 use crate::elements::Element;
 use crate::folds::{Accumulate, ArgMax, ArgMin, Max, Min, Sum};
-use crate::vectors::{BlocksFn, ChainFn, DeviationsFn, ProductFns, RowsFn};
+use crate::vectors::{ChainFn, DeviationsFn, ProductFns, RowsFn};
 
 /// Calls a macro with each type and its folds.
 macro_rules! for_all_types {
@@ -98,12 +97,6 @@ pub(in crate::vectors) fn chains_of<T: Element>() -> Option<ChainFn<T>> {
     wide.downcast_ref().or_else(|| narrow.downcast_ref()).copied()
 }
 
-/// Returns the function that adds blocks by a fold, if there is one.
-pub(in crate::vectors) fn blocks_of<T: Element, F: Accumulate<T>>() -> Option<BlocksFn<T, F::First>>
-{
-    blocks_for(TypeId::of::<T>(), TypeId::of::<F>())?.downcast_ref().copied()
-}
-
 /// Returns the function that reduces rows by a fold, if there is one.
 pub(in crate::vectors) fn rows_of<T: Element, F: Accumulate<T>>()
 -> Option<RowsFn<T, F::First, F::Second>> {
@@ -111,25 +104,6 @@ pub(in crate::vectors) fn rows_of<T: Element, F: Accumulate<T>>()
 }
 
 // The functions below have no type parameters: crates that reduce do not compile the loops again.
-
-/// Returns a [`BlocksFn`] for a type of elements and a fold.
-fn blocks_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {
-    macro_rules! blocks {
-        ($type:ty, $sum:ty, $max:ty, $min:ty) => {
-            if element == TypeId::of::<$type>() {
-                found!(fold, Sum, add::<$sum>, BlocksFn<$type, <Sum as Accumulate<$type>>::First>);
-                // The loops of `kernel.rs` keep twice as many ranks of 16 bits in a vector.
-                if size_of::<$type>() > 2 {
-                    found!(fold, Max, add::<$max>, BlocksFn<$type, <Max as Accumulate<$type>>::First>);
-                    found!(fold, Min, add::<$min>, BlocksFn<$type, <Min as Accumulate<$type>>::First>);
-                }
-                return None;
-            }
-        };
-    }
-    for_all_types!(blocks);
-    None
-}
 
 /// Returns a [`RowsFn`] for a type of elements and a fold.
 fn rows_for(element: TypeId, fold: TypeId) -> Option<&'static dyn Any> {

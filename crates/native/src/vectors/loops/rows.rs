@@ -346,7 +346,7 @@ wide! {
             let (mut from, mut nans) = (row, arch::no_nans());
             let mut all = [L::start(); 4];
             for _ in 0..count {
-                fetch::<L, 4, FETCHED>(from, 0);
+                fetch::<L, 4, FETCHED>(from);
                 all = L::add_four(all, from, &mut nans);
                 from = from.offset(stride);
             }

@@ -13,4 +13,4 @@ mod arch;
 #[path = "../loops/mod.rs"]
 mod loops;
 
-pub(super) use loops::{blocks_of, chains_of, deviations_of, products_of, rows_of};
+pub(super) use loops::{chains_of, deviations_of, products_of, rows_of};
