@@ -119,6 +119,7 @@ macro_rules! own_ranks_of_floats {
     };
 }
 
+/// The outermost of eight floats, or NaN if there is one.
 macro_rules! extremum_or_nan {
     ($type:ty, $all:ident, |$x:ident, $y:ident| $outer:expr) => {{
         let [a, b, c, d, e, f, g, h] = $all;
@@ -308,6 +309,21 @@ fn widened_f16(value: f16) -> f32 {
 #[cfg(test)]
 mod tests {
     use half::{bf16, f16};
+
+    use super::Number;
+
+    /// One NaN among eight floats is found wherever it is, and numbers are compared as they are.
+    #[test]
+    fn extrema_of_eight_keep_nan() {
+        let numbers = [3.0, -1.0, 7.5, 0.0, f32::NEG_INFINITY, 2.0, f32::INFINITY, -4.0];
+        assert_eq!(f32::max_of_eight(numbers), f32::INFINITY);
+        assert_eq!(f32::min_of_eight(numbers), f32::NEG_INFINITY);
+        for place in 0..8 {
+            let mut with_nan = numbers;
+            with_nan[place] = f32::NAN;
+            assert!(f32::max_of_eight(with_nan).is_nan() && f32::min_of_eight(with_nan).is_nan());
+        }
+    }
 
     /// Every value of 16 bits widens as the crate `half` widens it.
     #[test]
