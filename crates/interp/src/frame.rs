@@ -12,7 +12,7 @@ use tilewright_ir::{CompId, Data, InstId, Literal, Op, Verified};
 use crate::algebra::{Field, Numbers, Ties};
 use crate::delegate::Delegated;
 use crate::devices::Device;
-use crate::devices::exchange::{Label, Place};
+use crate::devices::exchange::{Handover, Label};
 use crate::devices::shards::Meshes;
 use crate::dynamic::{is_dynamic, result_shape};
 use crate::error::{Fault, Outcome};
@@ -22,19 +22,19 @@ use crate::eval::{self, Cx, Operands};
 use crate::lanes::LaneProgram;
 use crate::limits::{Charge, Ledger, Limits, MAX_DEPTH};
 use crate::observe::Watch;
-use crate::region::{Feed, Output, Piece, Region, pieces};
+use crate::region::{Feed, LaneRegion, Output, Piece, pieces};
 use crate::value::{Array, Value, num_bytes};
 
 /// The order of a computation's instructions, and the users of each value.
 struct Plan {
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     /// The number of values.
     values: usize,
     /// The value that is the result.
     root: usize,
 }
 
-struct Step {
+struct PlanStep {
     work: Work,
     /// The values it takes.
     operands: SmallVec<[Operand; 3]>,
@@ -46,7 +46,7 @@ struct Step {
 
 enum Work {
     One(InstId),
-    Together(Box<Region>),
+    Together(Box<LaneRegion>),
 }
 
 /// Reductions on their way, with the memory of their results.
@@ -92,9 +92,9 @@ pub(crate) struct Evaluator<'m> {
     /// The meshes of the module, once something asked.
     pub(crate) meshes: Option<Meshes>,
     /// The number of values that this device has handed out at each place.
-    pub(crate) turns: FxHashMap<Place, u64>,
+    pub(crate) turns: FxHashMap<Handover, u64>,
     /// The number of values that it has taken from each device.
-    pub(crate) received: FxHashMap<(Place, usize), u64>,
+    pub(crate) received: FxHashMap<(Handover, usize), u64>,
     /// The label that each `recv` so far waits for.
     pub(crate) awaited: Vec<Option<Label>>,
     /// The arrays of the infeed.
@@ -187,7 +187,7 @@ impl<'m> Evaluator<'m> {
 
     fn run_step(
         &mut self,
-        step: &Step,
+        step: &PlanStep,
         arguments: &mut [Option<Value>],
         values: &mut [Option<Value>],
     ) -> Outcome<SmallVec<[Value; 1]>> {
@@ -241,7 +241,7 @@ impl<'m> Evaluator<'m> {
 
     fn run_region(
         &mut self,
-        region: &Region,
+        region: &LaneRegion,
         mut operands: Operands,
     ) -> Outcome<SmallVec<[Value; 1]>> {
         let mut storage: Vec<Option<(Data, Charge)>> = Vec::new();
@@ -288,7 +288,7 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Returns the reductions of a region, begun, and the memory of their results.
-    fn begin_folds(&self, region: &Region, inputs: &[Feed<'_>]) -> Outcome<Begun> {
+    fn begin_folds(&self, region: &LaneRegion, inputs: &[Feed<'_>]) -> Outcome<Begun> {
         let (mut folds, mut charges) = (Vec::new(), Vec::new());
         for reduction in &region.folds {
             let missing = Fault::Internal("a region reduces by something unknown");
@@ -387,7 +387,7 @@ impl Plan {
 struct Planner<'m> {
     module: &'m Verified,
     value_of: FxHashMap<InstId, u32>,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
 }
 
 impl Planner<'_> {
@@ -403,7 +403,7 @@ impl Planner<'_> {
         let needed = |id: InstId| {
             id == root || self.module.uses(id).any(|used| !members.contains(&used.user))
         };
-        match Region::new(self.module, &members, needed) {
+        match LaneRegion::new(self.module, &members, needed) {
             Some(region) => {
                 let inputs: Vec<InstId> = region.inputs.iter().map(|input| input.id).collect();
                 let written = region.outputs.iter().map(|output| output.id);
@@ -434,7 +434,7 @@ impl Planner<'_> {
             made.push(Made { value, unused: true });
         }
         let dynamic = matches!(work, Work::One(id) if is_dynamic(self.module, id));
-        self.steps.push(Step { work, operands, results: made, dynamic });
+        self.steps.push(PlanStep { work, operands, results: made, dynamic });
         Ok(())
     }
 }
@@ -470,7 +470,7 @@ fn order(
     parameters.into_iter().chain(early).chain(late).collect()
 }
 
-fn mark_last_uses(steps: &mut [Step], values: usize, root: usize) {
+fn mark_last_uses(steps: &mut [PlanStep], values: usize, root: usize) {
     let mut seen = vec![false; values];
     if let Some(seen) = seen.get_mut(root) {
         *seen = true;

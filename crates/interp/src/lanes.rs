@@ -26,13 +26,13 @@ pub(crate) struct LaneProgram {
     /// The first registers are the parameters'.
     parameters: usize,
     constants: Vec<(usize, Data)>,
-    steps: Vec<Step>,
+    steps: Vec<LaneStep>,
     results: Vec<usize>,
     /// Instructions compiled so far.
     length: usize,
 }
 
-struct Step {
+struct LaneStep {
     kernel: Kernel,
     inputs: SmallVec<[usize; 3]>,
     output: usize,
@@ -172,7 +172,7 @@ impl LaneProgram {
         }
         let kernel = self.numbers.kernel(op, &types, element_type).ok()??;
         let output = self.register(element_type);
-        self.steps.push(Step { kernel, inputs, output });
+        self.steps.push(LaneStep { kernel, inputs, output });
         Some(Slot::Register(output))
     }
 }
@@ -289,7 +289,7 @@ impl Callee {
     }
 }
 
-fn run_steps(steps: &[Step], registers: &mut [Data], lanes: usize) -> Outcome<()> {
+fn run_steps(steps: &[LaneStep], registers: &mut [Data], lanes: usize) -> Outcome<()> {
     for step in steps {
         let mut out = std::mem::replace(&mut registers[step.output], Data::Pred(Vec::new()));
         {

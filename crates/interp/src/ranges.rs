@@ -54,7 +54,7 @@ pub(crate) fn of_parameters(module: &Module) -> Vec<Vec<Range>> {
         let mut paths = Vec::new();
         leaf_paths(module.shape(parameter), &mut Path::new(), &mut paths);
         let leaves = module.shape(parameter).leaves().into_iter().zip(paths);
-        let range = |(leaf, path)| Search::new(module, &callers, leaf).range(parameter, path);
+        let range = |(leaf, path)| RangeSearch::new(module, &callers, leaf).range(parameter, path);
         leaves.map(range).collect()
     };
     module.computation(entry).parameters().iter().map(of).collect()
@@ -96,7 +96,7 @@ enum Form {
 }
 
 /// A value that holds the elements, where in it, and how.
-type Place = (InstId, Path, Form);
+type Holder = (InstId, Path, Form);
 
 /// Largest number of values visited for one array; uses further away are ignored.
 const MOST_SEEN: usize = 4096;
@@ -104,17 +104,17 @@ const MOST_SEEN: usize = 4096;
 /// The bound of the counters with which loops begin, and of their limits.
 pub(crate) const MOST_TURNS: u64 = 8;
 
-struct Search<'m> {
+struct RangeSearch<'m> {
     module: &'m Module,
     callers: &'m Callers,
-    seen: FxHashSet<Place>,
-    work: Vec<Place>,
+    seen: FxHashSet<Holder>,
+    work: Vec<Holder>,
     range: Range,
     /// Whether the array has integers.
     is_integer: bool,
 }
 
-impl<'m> Search<'m> {
+impl<'m> RangeSearch<'m> {
     fn new(module: &'m Module, callers: &'m Callers, leaf: &Shape) -> Self {
         let (seen, work) = (FxHashSet::default(), Vec::new());
         let is_integer = leaf.as_array().is_some_and(|array| array.element_type.is_integer());

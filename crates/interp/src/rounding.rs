@@ -73,7 +73,7 @@ impl Rounding {
 }
 
 /// The roundings of a value: of each element of a tuple, or of the whole value.
-type Found = SmallVec<[Inexact; 1]>;
+type InexactOps = SmallVec<[Inexact; 1]>;
 
 fn all(found: &[Inexact]) -> Inexact {
     found.iter().copied().fold(Inexact::default(), Inexact::worse)
@@ -81,9 +81,9 @@ fn all(found: &[Inexact]) -> Inexact {
 
 struct Known<'m> {
     module: &'m Module,
-    of: FxHashMap<InstId, Found>,
+    of: FxHashMap<InstId, InexactOps>,
     /// The roundings of the results of computations with exact arguments.
-    roots: FxHashMap<CompId, Found>,
+    roots: FxHashMap<CompId, InexactOps>,
 }
 
 impl Known<'_> {
@@ -102,7 +102,7 @@ impl Known<'_> {
         called.fold(Inexact::default(), |worst, root| worst.worse(all(root)))
     }
 
-    fn instruction(&self, id: InstId) -> Found {
+    fn instruction(&self, id: InstId) -> InexactOps {
         let (module, before) = (self.module, self.operands(id));
         match module.op(id) {
             Op::Tuple => module.operands(id).iter().map(|&o| self.value(o)).collect(),

@@ -231,7 +231,7 @@ fn judge_all(a: &Verified, b: &Verified, [of_a, of_b]: &Leaves) -> Vec<Verdict> 
 
 /// The comparison of two arrays.
 #[derive(Default)]
-struct Found {
+struct Comparison {
     /// Whether an element is unsure, though it agrees.
     unsure: bool,
     /// Whether an element differs that is unsure.
@@ -255,22 +255,24 @@ fn judge(a: &Value, b: &Value, through: &dyn Fn() -> BTreeSet<Opcode>) -> Verdic
         (of_a, of_b) => find_other(of_a, of_b, a.is_unsure() || b.is_unsure()),
     };
     match found {
-        Found { differs: Some((at, marks)), .. } => {
+        Comparison { differs: Some((at, marks)), .. } => {
             Verdict::Differs { at: index(at, a.dims()), unless: excuses(marks) }
         }
-        Found { undecided: true, .. } => {
+        Comparison { undecided: true, .. } => {
             let names: Vec<&str> = through().into_iter().map(Opcode::name).collect();
             let names =
                 if names.is_empty() { "a quotient by zero".into() } else { names.join(", ") };
             Verdict::Undecided { why: format!("it depends on {names}") }
         }
-        Found { unsure: true, .. } => Verdict::Agrees { through: through().into_iter().collect() },
-        Found { .. } => Verdict::Equal,
+        Comparison { unsure: true, .. } => {
+            Verdict::Agrees { through: through().into_iter().collect() }
+        }
+        Comparison { .. } => Verdict::Equal,
     }
 }
 
-fn find(pairs: impl Iterator<Item = (u64, u64)>) -> Found {
-    let mut found = Found::default();
+fn find(pairs: impl Iterator<Item = (u64, u64)>) -> Comparison {
+    let mut found = Comparison::default();
     for (at, (a, b)) in pairs.enumerate() {
         let marks = marks(a | b);
         let unsure = marks & UNSURE != 0;
@@ -287,12 +289,12 @@ fn find(pairs: impl Iterator<Item = (u64, u64)>) -> Found {
 }
 
 /// Integers and truth values.
-fn find_other(a: &Data, b: &Data, unsure: bool) -> Found {
+fn find_other(a: &Data, b: &Data, unsure: bool) -> Comparison {
     let differs = (0..a.len()).find(|&at| {
         let one = |data: &Data| data.gather(std::iter::once(at));
         a != b && one(a) != one(b)
     });
-    Found {
+    Comparison {
         unsure,
         undecided: unsure && differs.is_some(),
         differs: differs.filter(|_| !unsure).map(|at| (at, 0)),

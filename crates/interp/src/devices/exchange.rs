@@ -8,11 +8,11 @@ use tilewright_ir::InstId;
 use super::Parcel;
 use crate::error::{Fault, Outcome};
 
-/// The label of a parcel: the place, and the number of times (`turn`) that its sender passed it
-/// before.
+/// The label of a parcel: where it is handed over, and the number of times (`turn`) that its sender
+/// came there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label {
-    pub(crate) place: Place,
+    pub(crate) handover: Handover,
     pub(crate) turn: u64,
     /// The device that hands it out.
     pub(crate) from: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Label {
 
 /// The place in a program at which parcels are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum Handover {
     /// A collective.
     Collective(InstId),
     /// The sends to one device over a channel.
@@ -29,11 +29,12 @@ pub(crate) enum Place {
 
 /// The parcels that were handed out and not taken yet.
 pub(crate) struct Exchange {
-    state: Mutex<State>,
+    state: Mutex<Parcels>,
     changed: Condvar,
 }
 
-struct State {
+/// Parcels on their way, and who waits for them.
+struct Parcels {
     parcels: FxHashMap<Label, (Parcel, usize)>,
     /// Devices that neither wait nor have ended.
     running: usize,
@@ -54,7 +55,7 @@ enum Stop {
 impl Exchange {
     /// Creates an exchange for this many devices, all of which run.
     pub(crate) fn new(devices: usize) -> Self {
-        let state = State {
+        let state = Parcels {
             parcels: FxHashMap::default(),
             running: devices,
             wanted: FxHashMap::default(),
@@ -65,7 +66,7 @@ impl Exchange {
 
     /// Locks the state. Every change of the state is complete, so the state of a device that
     /// panicked is valid, too.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Parcels> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +109,7 @@ impl Exchange {
         self.look_for_deadlock(&mut state);
     }
 
-    fn look_for_deadlock(&self, state: &mut State) {
+    fn look_for_deadlock(&self, state: &mut Parcels) {
         let stuck = state.running == 0
             && !state.wanted.is_empty()
             && state.wanted.values().all(|labels| !state.has_all(labels));
@@ -119,7 +120,7 @@ impl Exchange {
     }
 }
 
-impl State {
+impl Parcels {
     fn has_all(&self, labels: &[Label]) -> bool {
         labels.iter().all(|label| self.parcels.contains_key(label))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_ir::{InstId, Literal};
 
 use super::Parcel;
-use super::exchange::{Label, Place};
+use super::exchange::{Handover, Label};
 use super::groups::Numbers;
 use crate::error::{Fault, Outcome};
 use crate::frame::Evaluator;
@@ -22,8 +22,8 @@ impl Evaluator<'_> {
     ) -> Outcome<Vec<Vec<Value>>> {
         let operands: Vec<Value> = operands.into_iter().collect();
         let me = self.device.number;
-        let (place, turn) = self.next_turn(Place::Collective(id));
-        let label = |from: usize| Label { place, turn, from };
+        let (handover, turn) = self.next_turn(Handover::Collective(id));
+        let label = |from: usize| Label { handover, turn, from };
         let others: Vec<usize> = group.iter().copied().filter(|&device| device != me).collect();
         if !others.is_empty() {
             self.device.exchange.put(label(me), parcel(&operands)?, others.len());
@@ -51,9 +51,9 @@ impl Evaluator<'_> {
         numbers: Numbers,
     ) -> Outcome<Option<Vec<Value>>> {
         let operands: Vec<Value> = operands.into_iter().collect();
-        let (place, turn) = self.next_turn(Place::Collective(id));
+        let (handover, turn) = self.next_turn(Handover::Collective(id));
         let peers = Peers::of(pairs, numbers, self)?;
-        let label = |from: usize| Label { place, turn, from };
+        let label = |from: usize| Label { handover, turn, from };
         let takers = peers.targets.len();
         self.device.exchange.put(label(self.device.number), parcel(&operands)?, takers);
         let Some(source) = peers.source else { return Ok(None) };
@@ -61,11 +61,11 @@ impl Evaluator<'_> {
         taken.first().map(|parcel| self.unpack(parcel)).transpose()
     }
 
-    /// Returns how often this device has been at a place before.
-    pub(crate) fn next_turn(&mut self, place: Place) -> (Place, u64) {
-        let turn = self.turns.entry(place).or_default();
+    /// Returns how often this device came to a handover before.
+    pub(crate) fn next_turn(&mut self, handover: Handover) -> (Handover, u64) {
+        let turn = self.turns.entry(handover).or_default();
         *turn += 1;
-        (place, *turn)
+        (handover, *turn)
     }
 
     /// Returns the values that another device handed out.

@@ -22,7 +22,7 @@ pub(super) fn reduce(cx: &mut Cx<'_, '_>, attrs: &ReduceAttrs) -> Outcome<Value>
         results.push(cx.allocate(cx.leaf_shape(index)?)?);
         cx.spend(cx.array(index)?.len())?;
     }
-    let walk = Walk { levels: reduced_levels(cx.array(0)?.dims(), &attrs.dimensions) };
+    let walk = ReducedDims { levels: reduced_levels(cx.array(0)?.dims(), &attrs.dimensions) };
     if count == 1
         && let Some(result) = results.pop()
     {
@@ -51,11 +51,11 @@ fn wrap(cx: &Cx<'_, '_>, values: impl IntoIterator<Item = Value>) -> Outcome<Val
 }
 
 /// The dims of a reduction's operand, as of [`reduced_levels`].
-struct Walk {
+struct ReducedDims {
     levels: SmallVec<[Level<2>; 6]>,
 }
 
-impl Walk {
+impl ReducedDims {
     /// Offsets in the operand of all positions of the kept or reduced dims.
     fn offsets(&self, kept: bool) -> Vec<usize> {
         let levels = self.levels.iter().filter(|l| (l.strides[1] != 0) == kept);
@@ -93,7 +93,7 @@ const LANES: usize = 512;
 fn general(
     cx: &mut Cx<'_, '_>,
     reducer: CompId,
-    walk: &Walk,
+    walk: &ReducedDims,
     results: &[Allocation],
 ) -> Outcome<Vec<Data>> {
     let count = results.len();

@@ -7,7 +7,7 @@ use tilewright_ir::{ArrayShape, InstId, Shape};
 
 use super::asynchronous::{element, zero};
 use super::{Cx, bits, tuple, unsupported};
-use crate::devices::exchange::{Label, Place};
+use crate::devices::exchange::{Handover, Label};
 use crate::devices::groups::Numbers;
 use crate::devices::trade::{Peers, parcel};
 use crate::dynamic::{admits, admits_dims, shape_of};
@@ -70,9 +70,9 @@ pub(super) fn send(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value>
     let data = cx.take(0)?;
     let peers = peers(cx)?;
     for to in peers.targets {
-        let (place, turn) = cx.evaluator.next_turn(Place::Channel { channel, to });
+        let (handover, turn) = cx.evaluator.next_turn(Handover::Channel { channel, to });
         let device = &cx.evaluator.device;
-        let label = Label { place, turn, from: device.number };
+        let label = Label { handover, turn, from: device.number };
         device.exchange.put(label, parcel(std::slice::from_ref(&data))?, 1);
     }
     started(cx, data, 0)
@@ -91,11 +91,11 @@ pub(super) fn recv(cx: &mut Cx<'_, '_>, attrs: &TransferAttrs) -> Outcome<Value>
     let to = cx.evaluator.device.number;
     let awaited = match peers(cx)?.source {
         Some(from) => {
-            // Counted by the sender's place, as the sender does.
-            let key = Place::Channel { channel, to };
+            // Counted by the sender's handover, as the sender does.
+            let key = Handover::Channel { channel, to };
             let turn = cx.evaluator.received.entry((key, from)).or_default();
             *turn += 1;
-            Some(Label { place: key, turn: *turn, from })
+            Some(Label { handover: key, turn: *turn, from })
         }
         None => None,
     };

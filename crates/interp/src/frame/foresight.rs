@@ -11,7 +11,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use tilewright_ir::{CompId, InstId, Literal, Op, Opcode, Shape, Verified};
 
-use super::{Evaluator, Plan, Step, Work};
+use super::{Evaluator, Plan, PlanStep, Work};
 use crate::devices::Device;
 use crate::error::{Fault, Outcome};
 use crate::limits::{Limits, MAX_DEPTH};
@@ -28,7 +28,7 @@ const MOST_STEPS: usize = 1 << 20;
 /// Fails if the values of a computation do not fit the limit together.
 pub(super) fn check(evaluator: &mut Evaluator<'_>, entry: CompId) -> Outcome<()> {
     let limit = evaluator.ledger.max_bytes();
-    let mut walk = Walk::new(evaluator);
+    let mut walk = PlanWalk::new(evaluator);
     if walk.total() <= limit {
         return Ok(());
     }
@@ -59,7 +59,7 @@ struct Counted {
 }
 
 /// A walk through the plans of a module.
-struct Walk<'e, 'm> {
+struct PlanWalk<'e, 'm> {
     evaluator: &'e mut Evaluator<'m>,
     arrays: Vec<Counted>,
     /// The bytes of all arrays that a value has.
@@ -69,7 +69,7 @@ struct Walk<'e, 'm> {
     depth: usize,
 }
 
-impl<'e, 'm> Walk<'e, 'm> {
+impl<'e, 'm> PlanWalk<'e, 'm> {
     fn new(evaluator: &'e mut Evaluator<'m>) -> Self {
         Self { evaluator, arrays: Vec::new(), live: 0, most: None, steps: 0, depth: 0 }
     }
@@ -126,7 +126,7 @@ impl<'e, 'm> Walk<'e, 'm> {
 
     fn step(
         &mut self,
-        step: &Step,
+        step: &PlanStep,
         arguments: &mut [Option<Leaves>],
         values: &mut [Option<Leaves>],
     ) -> Outcome<()> {
@@ -308,7 +308,7 @@ fn makes_arrays(opcode: Opcode) -> bool {
 pub(crate) fn foreseen_and_used(module: &Verified, inputs: &[Literal]) -> Outcome<(u64, u64)> {
     let mut evaluator = Evaluator::new(module, Limits::NONE, Device::single());
     let Some(entry) = module.entry() else { return Ok((0, 0)) };
-    let most = Walk::new(&mut evaluator).most_alive(entry)?.map_or(0, |most| most.live);
+    let most = PlanWalk::new(&mut evaluator).most_alive(entry)?.map_or(0, |most| most.live);
     let arguments = inputs.iter().map(|x| Value::from_literal(x, &evaluator.ledger));
     let arguments = arguments.collect::<Outcome<_>>()?;
     drop(evaluator.run(entry, arguments)?);

@@ -5,11 +5,11 @@ use smallvec::SmallVec;
 use tilewright_ir::{ElementType, InstId, Verified};
 
 use super::role::{Role, lanes_of, role, static_shape};
-use super::{Action, Input, Output, Reading, Reduction, Region};
+use super::{Action, Input, LaneRegion, Output, Reading, RegionFold};
 use crate::eval::elementwise::kernel;
 use crate::eval::fold::FoldShape;
 
-impl Region {
+impl LaneRegion {
     /// Builds the kernels of some instructions; the values of `needed` are used outside.
     pub(crate) fn new(
         module: &Verified,
@@ -113,7 +113,7 @@ impl Region {
 /// A region while it is made.
 struct Builder<'m> {
     module: &'m Verified,
-    region: Region,
+    region: LaneRegion,
     register_of: FxHashMap<InstId, usize>,
 }
 
@@ -178,7 +178,7 @@ impl Builder<'_> {
         let (init_id, init) = (init, self.region.inputs.len());
         self.region.inputs.push(Input { id: init_id, how: Reading::Uniform });
         let fold = self.region.folds.len();
-        self.region.folds.push(Reduction { id, init, element_type, dims });
+        self.region.folds.push(RegionFold { id, init, element_type, dims });
         self.region.actions.push(Action::Fold { register, fold });
         self.region.fold_shape = Some(shape);
         Some(())

@@ -31,7 +31,7 @@ const BLOCK: usize = 2048;
 const LANES_OF_A_TASK: usize = 16 * BLOCK;
 
 /// Elementwise instructions that run together.
-pub(crate) struct Region {
+pub(crate) struct LaneRegion {
     pub(crate) lanes: usize,
     /// The values read from outside, in the order of the operands.
     pub(crate) inputs: Vec<Input>,
@@ -43,7 +43,7 @@ pub(crate) struct Region {
     /// Inputs, each with an output that may overwrite it.
     pub(crate) in_place: Vec<(usize, usize)>,
     /// The values that are reduced.
-    pub(crate) folds: Vec<Reduction>,
+    pub(crate) folds: Vec<RegionFold>,
     /// How, for all that is reduced.
     pub(crate) fold_shape: Option<FoldShape>,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Output {
 }
 
 /// A reduction of a value that a region computes.
-pub(crate) struct Reduction {
+pub(crate) struct RegionFold {
     pub(crate) id: InstId,
     /// Its initial value, among the inputs.
     pub(crate) init: usize,
@@ -103,7 +103,7 @@ struct Task<'a> {
     totals: Vec<Box<dyn Totals + 'a>>,
 }
 
-impl Region {
+impl LaneRegion {
     /// Returns how many elements of each lane it computes or reads to fold them.
     pub(crate) fn work(&self) -> usize {
         let works = |a: &&Action| matches!(a, Action::Compute { .. } | Action::Fold { .. });
@@ -120,7 +120,7 @@ impl Region {
     /// Returns the bytes of the totals of all reductions.
     pub(crate) fn total_bytes(&self) -> u64 {
         let totals = self.fold_shape.as_ref().map_or(0, FoldShape::totals);
-        let bytes = |fold: &Reduction| accumulator_bytes(fold.element_type).saturating_mul(totals);
+        let bytes = |fold: &RegionFold| accumulator_bytes(fold.element_type).saturating_mul(totals);
         let bytes = self.folds.iter().map(bytes).fold(0, usize::saturating_add);
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -132,7 +132,7 @@ impl Region {
     }
 
     /// Computes the outputs into `out`, which has the lanes of each output, and the reductions
-    /// into `folds`. The inputs are in the order of [`Region::inputs`].
+    /// into `folds`. The inputs are in the order of [`LaneRegion::inputs`].
     pub(crate) fn run(
         &self,
         inputs: &[Feed<'_>],
