@@ -25,9 +25,6 @@ pub trait Number: Element + Places {
     /// Whether this crate has SIMD loops for its sums and extrema.
     #[doc(hidden)]
     const IN_VECTORS: bool;
-    /// Whether arrays of the type are seldom reduced.
-    #[doc(hidden)]
-    const IS_RARE: bool;
     /// The least value.
     const LEAST: Self;
     /// The greatest value.
@@ -137,6 +134,8 @@ pub(crate) trait Short: Number<Rank = i16> {
     const NANS: i16;
     /// The bits as an integer.
     fn bits(self) -> i16;
+    /// The float of these bits.
+    fn of_bits(bits: u16) -> Self;
 }
 
 /// The ranks of 16-bit floats: integers in the order of the numbers, which vectors compare many at
@@ -187,6 +186,10 @@ macro_rules! short {
             fn bits(self) -> i16 {
                 self.to_bits().cast_signed()
             }
+            #[inline(always)]
+            fn of_bits(bits: u16) -> Self {
+                Self::from_bits(bits)
+            }
         }
     };
 }
@@ -203,9 +206,8 @@ macro_rules! whole {
             const ZERO: $type = 0;
             const ONE: $type = 1;
             const ROUNDS: bool = false;
-            const IN_VECTORS: bool = size_of::<$type>() >= 4;
-            // Arrays of `bool` are reduced as `u8`, so `u8` is not rare.
-            const IS_RARE: bool = size_of::<$type>() == 2 || (size_of::<$type>() == 1 && <$type>::MIN != 0);
+            // Arrays of `bool` are reduced as `u8`.
+            const IN_VECTORS: bool = size_of::<$type>() >= 4 || <$type>::BITS == 8 && <$type>::MIN == 0;
             const LEAST: $type = <$type>::MIN;
             const GREATEST: $type = <$type>::MAX;
             #[inline(always)]
@@ -240,7 +242,6 @@ macro_rules! float {
             const ONE: $wide = 1.0;
             const ROUNDS: bool = true;
             const IN_VECTORS: bool = true;
-            const IS_RARE: bool = false;
             const LEAST: $type = $least;
             const GREATEST: $type = $greatest;
             #[inline(always)]

@@ -20,11 +20,9 @@ pub(crate) trait Accumulate<T: Element>: Copy + Send + Sync + 'static {
     const ROUNDS: bool = false;
     /// Whether the fold has a result over no elements.
     const HAS_IDENTITY: bool = true;
-    /// Whether this crate has SIMD loops for it, so that the generic loops need not be vectorised.
+    /// Whether this crate has SIMD loops over rows for it. Other folds are rare: their loops are compiled
+    /// for the base level alone, since each level costs compile time and code size.
     const IN_VECTORS: bool = false;
-    /// Whether the fold is so rare that its loops are compiled for
-    /// [`Level::Base`](crate::level::Level) alone: each level costs compile time and code size.
-    const IS_RARE: bool = false;
     /// The part of an accumulator that can be written as the result without conversion: the first
     /// part if it has the result's type, or the second part if it is a place, a `u32`, and the
     /// result an `i32`. Users check the types, since the first part of a sum of 16-bit floats has
@@ -166,8 +164,7 @@ single!(
     |a| T::narrow(a),
     Part::First,
     ROUNDS = T::ROUNDS,
-    IN_VECTORS = T::IN_VECTORS,
-    IS_RARE = T::IS_RARE
+    IN_VECTORS = T::IN_VECTORS
 );
 single!(
     Product,
@@ -178,8 +175,7 @@ single!(
     T,
     |a| T::narrow(a),
     Part::First,
-    ROUNDS = T::ROUNDS,
-    IS_RARE = true
+    ROUNDS = T::ROUNDS
 );
 single!(
     Max,
@@ -191,8 +187,7 @@ single!(
     |a| T::of_rank_for_max(a),
     Part::First,
     HAS_IDENTITY = false,
-    IN_VECTORS = T::IN_VECTORS,
-    IS_RARE = T::IS_RARE;
+    IN_VECTORS = T::IN_VECTORS;
     |all| T::max_of_eight(ranks_of!(all, rank_for_max))
 );
 single!(
@@ -205,8 +200,7 @@ single!(
     |a| T::of_rank_for_min(a),
     Part::First,
     HAS_IDENTITY = false,
-    IN_VECTORS = T::IN_VECTORS,
-    IS_RARE = T::IS_RARE;
+    IN_VECTORS = T::IN_VECTORS;
     |all| T::min_of_eight(ranks_of!(all, rank_for_min))
 );
 
@@ -220,7 +214,6 @@ macro_rules! place {
             const PLACES: bool = true;
             const HAS_IDENTITY: bool = false;
             const IN_VECTORS: bool = T::IN_VECTORS;
-            const IS_RARE: bool = T::IS_RARE;
             const RESULT: Part = Part::Second;
             #[inline(always)]
             fn start(self) -> (T, u32) {

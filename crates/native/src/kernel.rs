@@ -4,7 +4,6 @@
 
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::tasks::{UninitAccumulators, as_uninit};
 
 /// Blocks of elements at equal distances.
 #[derive(Clone, Copy)]
@@ -156,15 +155,9 @@ pub(crate) fn fold_axis<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Rows of at most this many elements are reduced by loops over rows, which the compiler
-/// vectorises.
-pub(crate) const MOST_STEPPED: usize = 4;
 /// Rows of at most this many accumulators are merged several at a time: the compiler vectorises the
 /// loop over rows by loads of neighbours and shuffles.
 pub(crate) const MOST_SHORT: usize = 8;
-/// The number of accumulators to which a longer row is reduced first; those of many rows are then
-/// merged to one for each row, several rows at a time.
-pub(crate) const PARTIAL_LANES: usize = 4;
 
 /// Merges each run of `LEN` neighbouring accumulators into one.
 #[inline(always)]
@@ -204,67 +197,21 @@ fn merged_by_halves<T: Element, F: Accumulate<T>, const LEN: usize>(
     (all[0], all_2[0])
 }
 
-/// Reduces contiguous rows of `len` elements, 2 to [`MOST_STEPPED`], to one accumulator of `to`
-/// each. For other lengths it writes nothing.
-#[inline(always)]
-pub(crate) fn step_rows<T: Element, F: Accumulate<T>>(
-    fold: F,
-    elements: &[T],
-    len: usize,
-    to: UninitAccumulators<'_, T, F>,
-) {
-    match len {
-        2 => step_short::<T, F, 2>(fold, elements, to),
-        3 => step_short::<T, F, 3>(fold, elements, to),
-        4 => step_short::<T, F, 4>(fold, elements, to),
-        _ => {}
-    }
-}
-
-/// Reduces contiguous rows of `len` elements to one accumulator of `to` each. `spare` is scratch of
-/// [`PARTIAL_LANES`] accumulators for each row.
-#[inline(always)]
-pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
-    fold: F,
-    elements: &[T],
-    len: usize,
-    to: (&mut [F::First], &mut [F::Second]),
-    spare: (&mut [F::First], &mut [F::Second]),
-) {
-    if F::IN_VECTORS || F::IS_RARE {
-        return rows_in_turn(fold, elements, len, to);
-    }
-    match len {
-        0..=MOST_STEPPED => {
-            // SAFETY: `step_rows` writes nothing but initialised accumulators to these slices.
-            let to = unsafe { (as_uninit(to.0), as_uninit(to.1)) };
-            step_rows(fold, elements, len, to);
-        }
-        5 => padded_rows::<T, F, 5, 8>(fold, elements, to, spare),
-        6 => padded_rows::<T, F, 6, 8>(fold, elements, to, spare),
-        7 => padded_rows::<T, F, 7, 8>(fold, elements, to, spare),
-        8 => padded_rows::<T, F, 8, 8>(fold, elements, to, spare),
-        9 => padded_rows::<T, F, 9, 16>(fold, elements, to, spare),
-        10 => padded_rows::<T, F, 10, 16>(fold, elements, to, spare),
-        11 => padded_rows::<T, F, 11, 16>(fold, elements, to, spare),
-        12 => padded_rows::<T, F, 12, 16>(fold, elements, to, spare),
-        13 => padded_rows::<T, F, 13, 16>(fold, elements, to, spare),
-        14 => padded_rows::<T, F, 14, 16>(fold, elements, to, spare),
-        15 => padded_rows::<T, F, 15, 16>(fold, elements, to, spare),
-        _ => longer_rows(fold, elements, len, to, spare),
-    }
-}
-
-/// Reduces the rows of [`reduce_rows`] one after the other. This is for rare folds, and for folds
-/// whose SIMD loops replace this one at all levels above the base: faster loops would take long to
+/// Reduces contiguous rows of `len` elements to one accumulator of `to` each. This is for rare folds, and
+/// for CPUs without the instructions of [`Vectors`](crate::level::Vectors): faster loops would take long to
 /// compile.
-#[inline(always)]
-fn rows_in_turn<T: Element, F: Accumulate<T>>(
+pub(crate) fn reduce_rows<T: Element, F: Accumulate<T>>(
     fold: F,
     elements: &[T],
     len: usize,
     (to, to_2): (&mut [F::First], &mut [F::Second]),
 ) {
+    match len {
+        2 => return step_short::<T, F, 2>(fold, elements, (to, to_2)),
+        3 => return step_short::<T, F, 3>(fold, elements, (to, to_2)),
+        4 => return step_short::<T, F, 4>(fold, elements, (to, to_2)),
+        _ => {}
+    }
     let few = len <= MOST_SHORT || size_of::<F::First>() == 8 && len >= 16;
     for (row, (to, to_2)) in elements.chunks_exact(len.max(1)).zip(to.iter_mut().zip(to_2)) {
         (*to, *to_2) =
@@ -272,93 +219,17 @@ fn rows_in_turn<T: Element, F: Accumulate<T>>(
     }
 }
 
-/// Reduces rows of 16 elements or more: each row to 16 accumulators (8 of 64 bits), then to
-/// [`PARTIAL_LANES`], and at last the [`PARTIAL_LANES`] accumulators of all rows to one for each
-/// row.
-#[inline(always)]
-fn longer_rows<T: Element, F: Accumulate<T>>(
-    fold: F,
-    elements: &[T],
-    len: usize,
-    (to, to_2): (&mut [F::First], &mut [F::Second]),
-    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
-) {
-    let rows = to.len().min(to_2.len());
-    let (spare, spare_2) =
-        (&mut spare[..rows * PARTIAL_LANES], &mut spare_2[..rows * PARTIAL_LANES]);
-    let parts = spare.as_chunks_mut::<PARTIAL_LANES>().0.iter_mut();
-    let parts = parts.zip(spare_2.as_chunks_mut::<PARTIAL_LANES>().0);
-    for (row, (left, left_2)) in elements.chunks_exact(len).zip(parts) {
-        (*left, *left_2) = if size_of::<F::First>() == 8 {
-            let (lanes, lanes_2) = lanes_of::<T, F, 8>(fold, row);
-            merged::<T, F, 8, PARTIAL_LANES>(fold, lanes, lanes_2)
-        } else {
-            let (lanes, lanes_2) = lanes_of::<T, F, 16>(fold, row);
-            merged::<T, F, 16, PARTIAL_LANES>(fold, lanes, lanes_2)
-        };
-    }
-    fold_short::<T, F, PARTIAL_LANES>(fold, (spare, spare_2), (to, to_2));
-}
-
-/// Reduces rows of `LEN` elements. Each is read as `LANES` elements, and those of the next row are
-/// ignored.
-#[inline(always)]
-fn padded_rows<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
-    fold: F,
-    elements: &[T],
-    (to, to_2): (&mut [F::First], &mut [F::Second]),
-    (spare, spare_2): (&mut [F::First], &mut [F::Second]),
-) {
-    let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
-    let (spare, spare_2) =
-        (&mut spare[..rows * PARTIAL_LANES], &mut spare_2[..rows * PARTIAL_LANES]);
-    let (left, left_2) =
-        (spare.as_chunks_mut::<PARTIAL_LANES>().0, spare_2.as_chunks_mut::<PARTIAL_LANES>().0);
-    for row in 0..rows {
-        let from = row * LEN;
-        let window = match elements[from..].first_chunk::<LANES>() {
-            Some(window) => *window,
-            // Fewer than `LANES` elements are left: the row is copied and padded.
-            None => {
-                let mut window = [elements[from]; LANES];
-                window[..LEN].copy_from_slice(&elements[from..from + LEN]);
-                window
-            }
-        };
-        let (lanes, lanes_2) = first_lanes::<T, F, LEN, LANES>(fold, window);
-        (left[row], left_2[row]) = merged::<T, F, LANES, PARTIAL_LANES>(fold, lanes, lanes_2);
-    }
-    fold_short::<T, F, PARTIAL_LANES>(fold, (spare, spare_2), (to, to_2));
-}
-
-/// Returns an accumulator for each of the first `LEN` elements; the other lanes are empty.
-#[inline(always)]
-fn first_lanes<T: Element, F: Accumulate<T>, const LEN: usize, const LANES: usize>(
-    fold: F,
-    window: [T; LANES],
-) -> ([F::First; LANES], [F::Second; LANES]) {
-    let (first, second) = fold.start();
-    let (mut lanes, mut lanes_2) = ([first; LANES], [second; LANES]);
-    for i in 0..LANES {
-        let (mut one, mut one_2) = (first, second);
-        fold.step(&mut one, &mut one_2, window[i], i as u32);
-        lanes[i] = if i < LEN { one } else { first };
-        lanes_2[i] = if i < LEN { one_2 } else { second };
-    }
-    (lanes, lanes_2)
-}
-
-/// Merges `LANES` accumulators by halves until `KEPT` are left: the second half into the first one.
+/// Merges `LANES` accumulators by halves until one is left: the second half into the first one.
 /// The lengths of all loops are constants, so that the accumulators stay in registers.
 #[inline(always)]
-fn merged<T: Element, F: Accumulate<T>, const LANES: usize, const KEPT: usize>(
+fn merged<T: Element, F: Accumulate<T>, const LANES: usize>(
     fold: F,
     mut lanes: [F::First; LANES],
     mut lanes_2: [F::Second; LANES],
-) -> ([F::First; KEPT], [F::Second; KEPT]) {
+) -> (F::First, F::Second) {
     macro_rules! halve {
         ($($half:literal)*) => { $(
-            if LANES > $half && KEPT <= $half {
+            if LANES > $half {
                 for i in 0..$half {
                     let other = (lanes[i + $half], lanes_2[i + $half]);
                     fold.merge(&mut lanes[i], &mut lanes_2[i], other);
@@ -367,11 +238,7 @@ fn merged<T: Element, F: Accumulate<T>, const LANES: usize, const KEPT: usize>(
         )* };
     }
     halve!(32 16 8 4 2 1);
-    let (mut left, mut left_2) = ([lanes[0]; KEPT], [lanes_2[0]; KEPT]);
-    for i in 0..KEPT {
-        (left[i], left_2[i]) = (lanes[i], lanes_2[i]);
-    }
-    (left, left_2)
+    (lanes[0], lanes_2[0])
 }
 
 /// Rows of more elements than this have several vectors of accumulators, so that an addition does
@@ -434,12 +301,15 @@ impl<T: Element, F: Accumulate<T>> HalvingMerge<T, F> {
     }
 }
 
-/// Reduces a part of a long row to one accumulator.
+/// Reduces a part of a long row to one accumulator, and its place if the fold finds places.
 #[inline(always)]
 pub(crate) fn reduce_part<T: Element, F: Accumulate<T>>(
     fold: F,
     part: &[T],
 ) -> (F::First, F::Second) {
+    if F::PLACES {
+        return first_place::<T, F>(fold, part);
+    }
     match (size_of::<F::First>(), part.len() <= LONG_ROW) {
         (8, true) => reduce_by::<T, F, 8>(fold, part),
         (8, false) => reduce_by::<T, F, { ROW_LANES / 2 }>(fold, part),
@@ -455,8 +325,7 @@ fn reduce_by<T: Element, F: Accumulate<T>, const LANES: usize>(
     row: &[T],
 ) -> (F::First, F::Second) {
     let (lanes, lanes_2) = lanes_of::<T, F, LANES>(fold, row);
-    let ([first], [second]) = merged::<T, F, LANES, 1>(fold, lanes, lanes_2);
-    (first, second)
+    merged::<T, F, LANES>(fold, lanes, lanes_2)
 }
 
 /// Reduces a row to `LANES` accumulators: element `i` goes to accumulator `i % LANES`.
@@ -493,24 +362,21 @@ fn lanes_of<T: Element, F: Accumulate<T>, const LANES: usize>(
     (lanes, lanes_2)
 }
 
-/// Returns the extremum of a row and its first place. The extremum is found by `LANES` running
+/// Returns the extremum of a row and its first place. The extremum is found by [`ROW_LANES`] running
 /// extrema and then searched for, which takes less time than carrying places along.
 #[inline(always)]
-pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
-    fold: F,
-    row: &[T],
-) -> (F::First, F::Second) {
+fn first_place<T: Element, F: Accumulate<T>>(fold: F, row: &[T]) -> (F::First, F::Second) {
     let (start, second) = fold.start();
     let mut best = (start, second);
-    let (chunks, short) = row.as_chunks::<LANES>();
+    let (chunks, short) = row.as_chunks::<ROW_LANES>();
     if !chunks.is_empty() {
-        let mut lanes = [start; LANES];
+        let mut lanes = [start; ROW_LANES];
         for &chunk in chunks {
-            for i in 0..LANES {
+            for i in 0..ROW_LANES {
                 fold.take_extremum(&mut lanes[i], chunk[i]);
             }
         }
-        let ([lane], _) = merged::<T, F, LANES, 1>(fold, lanes, [second; LANES]);
+        let (lane, _) = merged::<T, F, ROW_LANES>(fold, lanes, [second; ROW_LANES]);
         fold.merge(&mut best.0, &mut best.1, (lane, second));
     }
     for &element in short {
@@ -524,7 +390,7 @@ pub(crate) fn first_place<T: Element, F: Accumulate<T>, const LANES: usize>(
 fn step_short<T: Element, F: Accumulate<T>, const LEN: usize>(
     fold: F,
     elements: &[T],
-    (to, to_2): UninitAccumulators<'_, T, F>,
+    (to, to_2): (&mut [F::First], &mut [F::Second]),
 ) {
     let rows = to.len().min(to_2.len()).min(elements.len() / LEN);
     let elements = &elements[..rows * LEN];
@@ -535,8 +401,6 @@ fn step_short<T: Element, F: Accumulate<T>, const LEN: usize>(
         for i in 0..LEN {
             fold.step(&mut all[i], &mut all_2[i], elements[row * LEN + i], i as u32);
         }
-        let (first, second) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
-        to[row].write(first);
-        to_2[row].write(second);
+        (to[row], to_2[row]) = merged_by_halves::<T, F, LEN>(fold, all, all_2);
     }
 }

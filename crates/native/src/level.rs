@@ -1,68 +1,91 @@
-//! The instruction-set levels of CPUs, and tasks that are compiled once for each level. A reduction
-//! or a program detects the level when it begins.
+//! The vectors of CPUs, and tasks that are compiled once for each kind of them. A reduction or a
+//! program detects the vectors when it begins.
 
 use std::cell::Cell;
 
-/// An instruction-set level that kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// The instructions that every CPU of the architecture has.
-    Base,
-    /// AVX2, FMA, BMI2 and F16C.
+#[cfg(target_arch = "aarch64")]
+use fearless_simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use fearless_simd::{Avx2, Avx512, Simd};
+
+/// Vector instructions that kernels are compiled for, each with the proof that this CPU has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Vectors {
+    /// x86-64-v3: AVX2, FMA, BMI2, F16C.
     #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// AVX-512 F, BW, DQ and VL, and all of AVX2's level.
+    Avx2(Avx2),
+    /// AVX-512 as of Ice Lake, and all of AVX2's level.
     #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// NEON on a little-endian CPU.
+    Avx512(Avx512),
     #[cfg(target_arch = "aarch64")]
-    Neon,
+    Neon(Neon),
 }
 
-impl Level {
-    /// Returns the highest level of this CPU, or the level that [`at_each_level`] chose for this
-    /// thread.
-    pub(crate) fn detect() -> Self {
-        if let Some(level) = CHOSEN.get() {
-            return level;
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            let has_avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("f16c");
-            if has_avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-            {
-                return Self::Avx512;
-            }
-            if has_avx2 {
-                return Self::Avx2;
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
-            return Self::Neon;
-        }
-        Self::Base
-    }
+/// The level that kernels are compiled for: [`Vectors`], or `None` for the instructions that every CPU
+/// of the architecture has.
+pub(crate) type Level = Option<Vectors>;
 
-    /// The levels of this CPU, the lowest first.
-    pub(crate) fn all() -> &'static [Self] {
-        match Self::detect() {
-            Self::Base => &[Self::Base],
+/// Evaluates an expression, compiled for each kind of [`Vectors`]; `$simd` is its token. Functions that
+/// the expression calls must be inlined always.
+macro_rules! in_vectors {
+    ($vectors:expr, $simd:ident => $do:expr) => {
+        match $vectors {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => &[Self::Base, Self::Avx2],
+            $crate::level::Vectors::Avx2($simd) => fearless_simd::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $do,
+            ),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => &[Self::Base, Self::Avx2, Self::Avx512],
+            $crate::level::Vectors::Avx512($simd) => fearless_simd::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $do,
+            ),
             #[cfg(target_arch = "aarch64")]
-            Self::Neon => &[Self::Base, Self::Neon],
+            $crate::level::Vectors::Neon($simd) => fearless_simd::Simd::vectorize(
+                $simd,
+                #[inline(always)]
+                || $do,
+            ),
         }
+    };
+}
+pub(crate) use in_vectors;
+
+/// Returns the highest level of this CPU, or the level that [`at_each_level`] chose for this thread.
+pub(crate) fn detect() -> Level {
+    CHOSEN.get().unwrap_or_else(highest)
+}
+
+fn highest() -> Level {
+    let level = fearless_simd::Level::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx512 = level.as_avx512().map(Vectors::Avx512);
+        avx512.or_else(|| level.as_avx2().map(Vectors::Avx2))
     }
+    #[cfg(target_arch = "aarch64")]
+    {
+        // The loops read elements of 16 bits in pairs, the first of which has the lower bits.
+        level.as_neon().filter(|_| cfg!(target_endian = "little")).map(Vectors::Neon)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = level;
+        None
+    }
+}
+
+/// The levels of this CPU, the lowest first.
+pub(crate) fn all() -> Vec<Level> {
+    let mut all = vec![None];
+    #[cfg(target_arch = "x86_64")]
+    if let Some(Vectors::Avx512(simd)) = highest() {
+        all.extend(simd.level().as_avx2().map(|simd| Some(Vectors::Avx2(simd))));
+    }
+    all.extend(highest().map(Some));
+    all
 }
 
 thread_local! {
@@ -75,7 +98,7 @@ thread_local! {
 /// must not depend on the level.
 #[doc(hidden)]
 pub fn at_each_level<R>(mut f: impl FnMut() -> R) -> Vec<R> {
-    let results = Level::all().iter().map(|&level| {
+    let results = all().into_iter().map(|level| {
         CHOSEN.set(Some(level));
         f()
     });
@@ -87,78 +110,18 @@ pub fn at_each_level<R>(mut f: impl FnMut() -> R) -> Vec<R> {
 /// Work that is compiled for several levels. Functions that `run` calls must be inlined always,
 /// since a function that is not inlined is compiled for the base level.
 pub(crate) trait Task {
-    /// The levels for which the task is compiled. Other levels run the code of the next lower one.
-    const COMPILED: Compiled = Compiled::ForAll;
+    /// Whether the task is compiled for all levels. If not, all of them run the code of the base level:
+    /// each costs compile time and code size.
+    const IN_VECTORS: bool = true;
 
     fn run(self);
 }
 
-/// The levels for which a task is compiled. Each costs compile time and code size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compiled {
-    /// [`Level::Base`] alone.
-    ForBase,
-    /// All levels but AVX-512.
-    UpToAvx2,
-    /// All levels.
-    ForAll,
-}
-
-/// Runs a task with the instructions of a level of this CPU, one that [`Level::detect`] or
-/// [`Level::all`] returned.
+/// Runs a task with the instructions of a level.
 pub(crate) fn on_level<T: Task>(level: Level, task: T) {
-    // `COMPILED` is a constant, so the compiler drops the branches of the levels that it excludes.
-    if matches!(T::COMPILED, Compiled::ForBase) {
-        return task.run();
+    // `IN_VECTORS` is a constant, so the compiler drops the levels that it excludes.
+    match level.filter(|_| T::IN_VECTORS) {
+        Some(vectors) => in_vectors!(vectors, simd => task.run()),
+        None => task.run(),
     }
-    match level {
-        Level::Base => task.run(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => {
-            if matches!(T::COMPILED, Compiled::ForAll) {
-                // SAFETY: `Level::detect` returned this level, so it found these features on this
-                // CPU.
-                unsafe { on_avx512(task) }
-            } else {
-                // SAFETY: `Level::detect` returns AVX-512 only if it found AVX2's features, too.
-                unsafe { on_avx2(task) }
-            }
-        }
-        // SAFETY: `Level::detect` returned this level, so it found these features on this CPU.
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { on_avx2(task) },
-        // SAFETY: `Level::detect` returned this level, so it found NEON on this CPU.
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => unsafe { on_neon(task) },
-    }
-}
-
-/// Runs a task, compiled with AVX2.
-///
-/// # Safety
-/// The CPU must have AVX2, FMA, BMI2 and F16C.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2,f16c")]
-unsafe fn on_avx2(task: impl Task) {
-    task.run();
-}
-
-/// Runs a task, compiled with AVX-512.
-///
-/// # Safety
-/// The CPU must have AVX-512 F, BW, DQ and VL, AVX2, FMA, BMI2 and F16C.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,f16c")]
-unsafe fn on_avx512(task: impl Task) {
-    task.run();
-}
-
-/// Runs a task, compiled with NEON.
-///
-/// # Safety
-/// The CPU must have NEON.
-#[cfg(target_arch = "aarch64")]
-#[target_feature(enable = "neon")]
-unsafe fn on_neon(task: impl Task) {
-    task.run();
 }

@@ -29,8 +29,6 @@
 //! short chains, of about a hundred terms at most, and the sums of chains are merged by levels or
 //! halves, so the rounding error grows with the logarithm of the number of terms.
 
-#![allow(clippy::duplicate_mod, reason = "loops over vectors are compiled for several levels")]
-
 mod accumulators;
 mod axes;
 mod caches;

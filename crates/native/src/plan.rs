@@ -7,7 +7,7 @@ use crate::axes::{Axes, Axis, Role};
 use crate::caches::last_cache;
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::kernel::{BLOCKS_PER_STEP, PARTIAL_LANES, ROW_PART};
+use crate::kernel::{BLOCKS_PER_STEP, ROW_PART};
 
 /// A block has at least this many elements and [`LEAST_BLOCK_BYTES`] bytes, where as many are
 /// contiguous: a shorter loop takes longer to begin than to run.
@@ -215,9 +215,8 @@ impl Plan {
     /// The number of scratch accumulators that are needed besides those of a unit.
     pub(crate) fn spare(&self) -> usize {
         match self.block.as_slice() {
-            [_, rows] if self.is_short_rows() => rows.len.saturating_mul(PARTIAL_LANES),
-            // One more for each row holds the row's result.
-            [_, rows] if self.is_by_rows => rows.len.saturating_mul(PARTIAL_LANES + 1),
+            // The results of rows.
+            [_, rows] if self.is_by_rows => rows.len,
             _ => self.width().saturating_mul(self.members()),
         }
     }

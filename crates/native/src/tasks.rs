@@ -5,11 +5,8 @@ use std::mem::MaybeUninit;
 
 use crate::elements::Element;
 use crate::folds::Accumulate;
-use crate::kernel::{
-    ROW_LANES, StridedBlocks, add_rows, first_place, fold_axis, merge_all, reduce_part,
-    reduce_rows, step_rows,
-};
-use crate::level::{Compiled, Task};
+use crate::kernel::{StridedBlocks, add_rows, fold_axis, merge_all};
+use crate::level::Task;
 use crate::vectors;
 
 /// The first and the second parts of accumulators, in two slices of equal length.
@@ -50,7 +47,7 @@ impl<'a, T: Element, F: Accumulate<T>> Add<'a, T, F> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Add<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::ForAll);
+    const IN_VECTORS: bool = F::IN_VECTORS;
 
     #[inline(always)]
     fn run(self) {
@@ -69,7 +66,7 @@ pub(crate) struct Merge<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Merge<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::UpToAvx2);
+    const IN_VECTORS: bool = F::IN_VECTORS;
 
     #[inline(always)]
     fn run(self) {
@@ -84,7 +81,7 @@ pub(crate) struct Empty<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Empty<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::UpToAvx2);
+    const IN_VECTORS: bool = F::IN_VECTORS;
 
     #[inline(always)]
     fn run(self) {
@@ -103,77 +100,11 @@ pub(crate) struct FoldAxis<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for FoldAxis<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::UpToAvx2);
+    const IN_VECTORS: bool = F::IN_VECTORS;
 
     #[inline(always)]
     fn run(self) {
         fold_axis::<T, F>(self.fold, self.all, self.spare, self.axes);
-    }
-}
-
-/// Reduces very short rows: see [`step_rows`].
-pub(crate) struct StepRows<'a, T: Element, F: Accumulate<T>> {
-    pub(crate) fold: F,
-    pub(crate) elements: &'a [T],
-    pub(crate) len: usize,
-    pub(crate) to: UninitAccumulators<'a, T, F>,
-}
-
-impl<T: Element, F: Accumulate<T>> Task for StepRows<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::ForAll);
-
-    #[inline(always)]
-    fn run(self) {
-        step_rows(self.fold, self.elements, self.len, self.to);
-    }
-}
-
-/// The levels for loops over rows. A fold with SIMD loops uses those at every level above the base.
-const fn of_rows<T: Element, F: Accumulate<T>>() -> Compiled {
-    if F::IN_VECTORS { Compiled::ForBase } else { unless_rare::<T, F>(Compiled::UpToAvx2) }
-}
-
-/// Returns `levels`, but only the base level for a rare fold.
-const fn unless_rare<T: Element, F: Accumulate<T>>(levels: Compiled) -> Compiled {
-    if F::IS_RARE { Compiled::ForBase } else { levels }
-}
-
-/// Reduces rows of equal lengths: see [`reduce_rows`].
-pub(crate) struct ReduceRows<'a, T: Element, F: Accumulate<T>> {
-    pub(crate) fold: F,
-    pub(crate) elements: &'a [T],
-    pub(crate) len: usize,
-    pub(crate) to: Parts<'a, T, F>,
-    pub(crate) spare: Parts<'a, T, F>,
-}
-
-impl<T: Element, F: Accumulate<T>> Task for ReduceRows<'_, T, F> {
-    const COMPILED: Compiled = of_rows::<T, F>();
-
-    #[inline(always)]
-    fn run(self) {
-        reduce_rows(self.fold, self.elements, self.len, self.to, self.spare);
-    }
-}
-
-/// Reduces a part of a row to one accumulator: see [`reduce_part`], or [`first_place`] for a fold
-/// that finds places.
-pub(crate) struct ReducePart<'a, T: Element, F: Accumulate<T>> {
-    pub(crate) fold: F,
-    pub(crate) part: &'a [T],
-    pub(crate) to: (&'a mut F::First, &'a mut F::Second),
-}
-
-impl<T: Element, F: Accumulate<T>> Task for ReducePart<'_, T, F> {
-    const COMPILED: Compiled = of_rows::<T, F>();
-
-    #[inline(always)]
-    fn run(self) {
-        (*self.to.0, *self.to.1) = if F::PLACES {
-            first_place::<T, F, ROW_LANES>(self.fold, self.part)
-        } else {
-            reduce_part(self.fold, self.part)
-        };
     }
 }
 
@@ -185,7 +116,7 @@ pub(crate) struct Finish<'a, T: Element, F: Accumulate<T>> {
 }
 
 impl<T: Element, F: Accumulate<T>> Task for Finish<'_, T, F> {
-    const COMPILED: Compiled = unless_rare::<T, F>(Compiled::ForAll);
+    const IN_VECTORS: bool = F::IN_VECTORS;
 
     #[inline(always)]
     fn run(self) {

@@ -10,7 +10,7 @@ use super::real::Real;
 use super::tile::TileOperand;
 use super::total::Total;
 use super::walk::Loops;
-use crate::level::{Level, on_level};
+use crate::level::{Level, Vectors, on_level};
 #[cfg(doc)]
 use crate::vectors::Form;
 use crate::vectors::{self, Factors, Prefetch};
@@ -49,11 +49,15 @@ impl<R: Real> ProductsTile<'_, R> {
     pub(super) fn run(self) {
         let few = self.shape.few_rows(self.to.loops).map(|(_, len)| len);
         let few = few.filter(|_| matches!(self.to.total, Total::Accumulators(..)));
-        let vectors = vectors::products_of::<R>(self.level);
+        let vectors = self.level.zip(vectors::products_of::<R>());
         let factors = |len| self.factors(len);
         match (vectors, few.and_then(factors), self.shape.whole_row().and_then(factors)) {
-            (Some(vectors), Some(factors), _) => self.add_blocks(vectors.blocks, &factors),
-            (Some(vectors), _, Some(factors)) => self.add_rows(vectors.rows, &factors),
+            (Some((vectors, add)), Some(factors), _) => {
+                self.add_blocks((vectors, add.blocks), &factors);
+            }
+            (Some((vectors, add)), _, Some(factors)) => {
+                self.add_rows((vectors, add.rows), &factors);
+            }
             _ => self.add_stored(),
         }
     }
@@ -80,34 +84,35 @@ impl<R: Real> ProductsTile<'_, R> {
     }
 
     /// Adds rows, element by element, to sums that wait.
-    fn add_blocks(self, add: vectors::AddProductsFn<R>, factors: &Factors<R>) {
+    fn add_blocks(
+        self,
+        (vectors, add): (Vectors, vectors::AddProductsFn<R>),
+        factors: &Factors<R>,
+    ) {
         let To { at, total, factor_sum, .. } = self.to;
         let (rows, at) = ((factors.rows, factors.len), at.cast_unsigned());
         let Total::Accumulators(to, pending) = total else { return };
         pending.add(rows, at, to, |sums| match factor_sum {
             Some(Total::Accumulators(to, pending)) => pending.add(rows, at, to, |others| {
-                // SAFETY: the function is one of the level that this CPU has. `Self::factors`
-                // checked that `x`, `y` and the operands have all that `rows` rows read, and both
-                // slices have `len` sums.
-                unsafe { add(factors, sums, Some(others)) };
+                // SAFETY: `Self::factors` checked that `x`, `y` and the operands have all that
+                // `rows` rows read, and both slices have `len` sums.
+                unsafe { add(vectors, factors, sums, Some(others)) };
             }),
-            // SAFETY: the function is one of the level that this CPU has. `Self::factors` checked
-            // that `x`, `y` and the operands have all that `rows` rows read, and `sums` has `len`
-            // sums.
-            _ => unsafe { add(factors, sums, None) },
+            // SAFETY: `Self::factors` checked that `x`, `y` and the operands have all that `rows`
+            // rows read, and `sums` has `len` sums.
+            _ => unsafe { add(vectors, factors, sums, None) },
         });
     }
 
     /// Reduces contiguous rows, each to one sum.
-    fn add_rows(self, add: vectors::AddProductsFn<R>, factors: &Factors<R>) {
+    fn add_rows(self, (vectors, add): (Vectors, vectors::AddProductsFn<R>), factors: &Factors<R>) {
         let To { at, loops, total, factor_sum } = self.to;
         let results = self.shape.results;
         let [first, second, ..] = self.spare.buffers.each_mut();
         let (sums, others) = (first.first_mut(results), second.first_mut(results));
-        // SAFETY: the function is one of the level that this CPU has. `Self::factors` checked that
-        // `x`, `y` and the operands have all that `rows` rows read, and both slices have a sum for
-        // each row.
-        unsafe { add(factors, sums, factor_sum.is_some().then_some(&mut *others)) };
+        // SAFETY: `Self::factors` checked that `x`, `y` and the operands have all that `rows` rows
+        // read, and both slices have a sum for each row.
+        unsafe { add(vectors, factors, sums, factor_sum.is_some().then_some(&mut *others)) };
         total.add(Reduction::Sum, (at, loops), sums, None, 0.0);
         if let Some(factor_sum) = factor_sum {
             factor_sum.add(Reduction::Sum, (at, loops), others, None, 0.0);

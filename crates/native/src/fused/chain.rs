@@ -193,8 +193,8 @@ pub(super) fn run<'a, R: Real>(
         places[place] = operand.place();
     }
     let fills_vector = row * size_of::<R>() >= LINE;
-    let vectors = vectors::chains_of::<R>(level, chain.form);
-    let Some(vectors) = vectors.filter(|_| has_all && fills_vector) else {
+    let of_form = level.zip(vectors::chains_of::<R>(chain.form));
+    let Some((vectors, compute)) = of_form.filter(|_| has_all && fills_vector) else {
         return one_by_one(chain, Elements { x, row, out }, operand);
     };
     let chain = vectors::Chain {
@@ -209,10 +209,9 @@ pub(super) fn run<'a, R: Real>(
         prefetch,
         out: out.as_mut_ptr(),
     };
-    // SAFETY: the function is one of the level that this CPU has, and each row fills a vector.
-    // `has_all` says that `x` has `rows * row` elements and each operand has all that these rows
+    // SAFETY: each row fills a vector. `has_all` says that `x` has `rows * row` elements and each operand has all that these rows
     // read; an operand that is missing has one element for all. `out` is borrowed mutably.
-    unsafe { vectors(&chain) };
+    unsafe { compute(vectors, &chain) };
 }
 
 /// Checks whether rows fill most of the cache lines that they lie in, so that they can be stored
@@ -258,7 +257,7 @@ fn one_by_one<'a, R: Real>(
 mod tests {
     use super::{CHAINED, Elements, Form, FusedChain, Negated, Real, TileOperand, run};
     use crate::fused::steps::Along;
-    use crate::level::Level;
+    use crate::level::all;
     use crate::vectors::Prefetch;
 
     /// Computes the ops of a chain on an element, one after the other.
@@ -301,7 +300,7 @@ mod tests {
         for [narrow, wide] in [[Along::Scalar, Along::Full], [Along::PerRow, Along::PerColumn]] {
             let along = |number: usize| if rows >> number & 1 == 1 { wide } else { narrow };
             let is_present = |number: usize| present >> number & 1 == 1;
-            for (&level, len, is_non_temporal) in Level::all()
+            for (&level, len, is_non_temporal) in all()
                 .iter()
                 .flat_map(|level| lens.iter().map(move |&len| (level, len)))
                 .flat_map(|(level, len)| [(level, len, false), (level, len, !cfg!(miri))])
@@ -369,7 +368,7 @@ mod tests {
         let count = if cfg!(miri) { 64 } else { 1 << 16 };
         let x: Vec<f32> =
             (0..count).map(|n: u32| f32::from_bits(n.wrapping_mul(u32::MAX / count))).collect();
-        for &level in Level::all() {
+        for level in all() {
             let mut out = vec![0.0; x.len()];
             let chain = FusedChain { form: Form::Exponential, ..FusedChain::default() };
             let elements = Elements { x: &x, row: x.len(), out: &mut out };

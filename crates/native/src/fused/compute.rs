@@ -147,8 +147,8 @@ impl FusedRun<'_> {
         };
         // A value that later steps read is stored in the caches.
         let is_chain = matches!(step.action, Action::Chain(_));
-        let is_non_temporal = self.non_temporal.is_some() && step.is_only_stored && is_chain;
-        if let Some(at) = output.filter(|_| self.non_temporal.is_none() || is_non_temporal) {
+        let is_non_temporal = self.non_temporal && step.is_only_stored && is_chain;
+        if let Some(at) = output.filter(|_| !self.non_temporal || is_non_temporal) {
             // SAFETY: these are the tile's `shape.len` contiguous elements of an output, which this
             // task alone uses. They may be uninitialised: steps write all elements of `out`, and
             // read none before.
@@ -275,26 +275,26 @@ impl FusedRun<'_> {
     /// Stores a tile's elements to an output.
     fn store<R: Real>(&self, output: usize, to: &TileAccess, a: &[R], bounds: &TileBounds) {
         let (offset, loops) = (to.offset(bounds), &to.loops);
-        let (level, stream) = (self.level, self.non_temporal);
+        let (level, past_caches) = (self.level, self.non_temporal);
         // SAFETY: the tile's indices are indices of the output, whose elements the caller of `run`
-        // guaranteed, and no other tile has them. `stream` is a function of the level that
-        // this CPU has, and the task drops a `Fence` at its end.
+        // guaranteed, and no other tile has them. The task drops a `Fence` at its
+        // end.
         unsafe {
             match self.outputs[output] {
                 OutputPtr::F32(start) => {
-                    store(level, start.wrapping_offset(offset), loops, a, stream);
+                    store(level, start.wrapping_offset(offset), loops, a, past_caches);
                 }
                 OutputPtr::F64(start) => {
-                    store(level, start.wrapping_offset(offset), loops, a, stream);
+                    store(level, start.wrapping_offset(offset), loops, a, past_caches);
                 }
                 OutputPtr::Bf16(start) => {
-                    store(level, start.wrapping_offset(offset), loops, a, stream);
+                    store(level, start.wrapping_offset(offset), loops, a, past_caches);
                 }
                 OutputPtr::F16(start) => {
-                    store(level, start.wrapping_offset(offset), loops, a, stream);
+                    store(level, start.wrapping_offset(offset), loops, a, past_caches);
                 }
                 OutputPtr::Bool(start) => {
-                    store(level, start.wrapping_offset(offset), loops, a, stream);
+                    store(level, start.wrapping_offset(offset), loops, a, past_caches);
                 }
             }
         }

@@ -190,13 +190,10 @@ impl<R: Real> FoldTile<'_, R> {
             _ => None,
         };
         if let Some(len) = shape.whole_row()
-            && let Some(deviations) = vectors::deviations_of::<R>(level)
+            && let Some((vectors, deviations)) = level.zip(vectors::deviations_of::<R>())
         {
             let squares = squares.first_mut(*results);
-            // SAFETY: the function is one of the level that this CPU has. `whole_row` says that the
-            // tile is contiguous rows of `len` elements, and there are `results` of them, as there
-            // are means and squares.
-            unsafe { deviations(a, len, means, squares) };
+            deviations(vectors, a, len, means, squares);
             to.add(kind, (at, loops), means, Some(squares), count);
             return;
         }
@@ -267,7 +264,7 @@ fn reduce_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
             outer /= len;
             left = outside;
             let to = (&mut to[..outer], &mut nothing[..outer]);
-            reduce_rows_of_tile(fold, level, (a, *len), to, (spare, nothing_2));
+            reduce_rows_of_tile(fold, level, (a, *len), to);
         }
         [outside @ .., (len, true), (kept, _)] => {
             (outer, inner) = (outer / len / kept, *kept);
@@ -297,14 +294,13 @@ fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
     level: Level,
     (a, len): (&[R], usize),
     to: (&mut [R], &mut [()]),
-    spare: (&mut [R], &mut [()]),
 ) {
     if len <= ROW_PART
-        && let Some(reduce) = vectors::rows_of::<R, F>(level)
+        && let Some((vectors, reduce)) = level.zip(vectors::rows_of::<R, F>())
     {
-        // SAFETY: the function is one of the level that this CPU has. `a` has a row of `len`
-        // elements for each of `to`, and the function writes nothing but initialised accumulators.
-        unsafe { reduce(a, len, (as_uninit(to.0), as_uninit(to.1)), false) };
+        // SAFETY: the function writes nothing but initialised accumulators.
+        let to = unsafe { (as_uninit(to.0), as_uninit(to.1)) };
+        reduce(vectors, a, len, to);
     } else if len > LONG_ROW {
         for (to, row) in to.0.iter_mut().zip(a.chunks_exact(len)) {
             let mut merge = HalvingMerge::new(fold);
@@ -314,7 +310,7 @@ fn reduce_rows_of_tile<R: Real, F: Accumulate<R, First = R, Second = ()>>(
             *to = merge.finish().0;
         }
     } else {
-        reduce_rows(fold, a, len, to, spare);
+        reduce_rows(fold, a, len, to);
     }
 }
 

@@ -14,7 +14,7 @@ use super::walk::Loops;
 use crate::error::Error;
 use crate::level::{Level, on_level};
 use crate::pages::empty;
-use crate::vectors::Stream;
+use crate::vectors::copy_past_caches;
 
 /// Returns an empty vector of this type that has room for `len` elements.
 ///
@@ -99,15 +99,15 @@ impl OutputPtr {
 ///
 /// # Safety
 /// The elements that `loops` reach from `start` must be aligned, writable, and used by nobody else
-/// during the call; they may be uninitialised. With `non_temporal`, the CPU must have the
-/// instructions of the function, and a [`Fence`](crate::vectors::Fence) must be dropped before
-/// other threads learn that the elements were written.
+/// during the call; they may be uninitialised. With `non_temporal`, a
+/// [`Fence`](crate::vectors::Fence) must be dropped before other threads learn that the elements
+/// were written.
 pub(super) unsafe fn store<E: Stored, R: Real>(
     level: Level,
     start: *mut E,
     loops: &Loops,
     a: &[R],
-    non_temporal: Option<Stream>,
+    non_temporal: bool,
 ) {
     if let [only] = a {
         // SAFETY: for one value the loops reach one element, at `start`, which the caller
@@ -115,16 +115,15 @@ pub(super) unsafe fn store<E: Stored, R: Real>(
         unsafe { start.write(E::written(*only)) };
         return;
     }
-    match non_temporal {
-        Some(stream) if loops.stride == 1 && loops.len * size_of::<E>() >= LEAST_STREAMED => {
-            for (at, offset) in loops.runs() {
-                let (to, a) = (start.wrapping_offset(offset), &a[at..at + loops.len]);
-                // SAFETY: these are contiguous elements that the loops reach, which the caller
-                // guarantees to be writable, as it guarantees the instructions and the fence.
-                unsafe { store_non_temporal(level, to, a, stream) };
-            }
-        }
-        _ => on_level(level, Store { start, loops, a }),
+    let is_long = loops.stride == 1 && loops.len * size_of::<E>() >= LEAST_STREAMED;
+    if !(non_temporal && is_long) {
+        return on_level(level, Store { start, loops, a });
+    }
+    for (at, offset) in loops.runs() {
+        let (to, a) = (start.wrapping_offset(offset), &a[at..at + loops.len]);
+        // SAFETY: these are contiguous elements that the loops reach, which the caller guarantees
+        // to be writable, as it guarantees the fence.
+        unsafe { store_non_temporal(level, to, a) };
     }
 }
 
@@ -141,15 +140,9 @@ struct Converted(MaybeUninit<[u8; CONVERTED]>);
 ///
 /// # Safety
 /// `a.len()` elements at `to` must be aligned, writable, and used by nobody else during the call;
-/// they may be uninitialised. The CPU must have the instructions of `stream`, and a
-/// [`Fence`](crate::vectors::Fence) must be dropped before other threads learn that the elements
-/// were written.
-unsafe fn store_non_temporal<E: Stored, R: Real>(
-    level: Level,
-    to: *mut E,
-    a: &[R],
-    stream: Stream,
-) {
+/// they may be uninitialised. A [`Fence`](crate::vectors::Fence) must be dropped before other
+/// threads learn that the elements were written.
+unsafe fn store_non_temporal<E: Stored, R: Real>(level: Level, to: *mut E, a: &[R]) {
     let (head, rest) = a.split_at(to.align_offset(LINE).min(a.len()));
     let lines = rest.len() * size_of::<E>() / LINE;
     let (whole, tail) = rest.split_at(lines * LINE / size_of::<E>());
@@ -157,7 +150,7 @@ unsafe fn store_non_temporal<E: Stored, R: Real>(
     // SAFETY: the caller guarantees `a.len()` writable elements at `to`, which are `head`, `whole`
     // and `tail`. `whole` is `lines` cache lines and begins where a line does. The buffer begins at
     // a line, only this call has it, a part is at most `CONVERTED` bytes, and `write` fills the
-    // lines of the part before `stream` reads them.
+    // lines of the part before they are read.
     unsafe {
         let write = |part: &[R], to: *mut E| {
             let loops = Loops::side_by_side(part.len());
@@ -166,7 +159,7 @@ unsafe fn store_non_temporal<E: Stored, R: Real>(
         write(head, to);
         to = to.add(head.len());
         if TypeId::of::<E>() == TypeId::of::<R>() {
-            stream(whole.as_ptr().cast(), to.cast(), lines);
+            copy_past_caches(whole.as_ptr().cast(), to.cast(), lines);
             to = to.add(whole.len());
         } else {
             let mut buffer = Converted(MaybeUninit::uninit());
@@ -174,7 +167,7 @@ unsafe fn store_non_temporal<E: Stored, R: Real>(
             for part in whole.chunks(CONVERTED / size_of::<E>()) {
                 write(part, buffer.cast());
                 let lines = part.len() * size_of::<E>() / LINE;
-                stream(buffer.cast_const(), to.cast(), lines);
+                copy_past_caches(buffer.cast_const(), to.cast(), lines);
                 to = to.add(part.len());
             }
         }

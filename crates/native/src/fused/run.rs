@@ -16,11 +16,11 @@ use super::steps::Pass;
 use super::total::TotalAccumulators;
 use crate::caches::last_cache;
 use crate::error::Error;
-use crate::level::Level;
+use crate::level::{Level, detect};
 use crate::pages::{prefer_huge, was_written};
 use crate::pool::{Pool, run_once};
 use crate::run::share;
-use crate::vectors::{Fence, Stream, stream};
+use crate::vectors::{Fence, HAS_STORES_PAST_CACHES};
 use crate::view::View;
 
 /// A task has about this many elements or more.
@@ -129,13 +129,13 @@ where
     let better = simplified(program);
     let program = better.as_ref().unwrap_or(program);
     let plan = TilePlan::of(program, Space::of(program, operands)?);
-    let level = Level::detect();
+    let level = detect();
     let were_written = || {
         let mut outputs = outputs.iter().enumerate();
         outputs.all(|(number, start)| was_written(start.place(), bytes_of(program, number)))
     };
     let in_main_memory = bytes(program, operands) >= last_cache();
-    let non_temporal = if in_main_memory && were_written() { stream(level) } else { None };
+    let non_temporal = HAS_STORES_PAST_CACHES && in_main_memory && were_written();
     let run = FusedRun { plan: &plan, operands, outputs, level, non_temporal };
     let sinks = run.all::<R>(pool)?;
     if plan.later.is_empty() {
@@ -218,7 +218,7 @@ pub(super) struct FusedRun<'a> {
     pub(super) level: Level,
     /// The function that stores outputs past the caches, if all arrays together do not fit in a
     /// cache: lines that are written as a whole are then not read first.
-    pub(super) non_temporal: Option<Stream>,
+    pub(super) non_temporal: bool,
 }
 
 // SAFETY: threads only read operands, which outlive the run. Tiles write distinct elements of
@@ -243,7 +243,7 @@ impl FusedRun<'_> {
             (0..tasks).map(|_| Mutex::new(None)).collect();
         let idle = Idle::new();
         run_once(pool, tasks, &|task| {
-            let _fence = self.non_temporal.map(|_| Fence);
+            let _fence = self.non_temporal.then_some(Fence);
             let mut scratch: Scratch<R> = idle.take(plan, true);
             for unit in share(units, tasks, task)..share(units, tasks, task + 1) {
                 for (number, pass) in plan.passes.iter().enumerate() {
@@ -282,7 +282,7 @@ impl FusedRun<'_> {
                 let parts: Vec<Mutex<Option<Vec<TotalAccumulators>>>> =
                     (0..pieces).map(|_| Mutex::new(None)).collect();
                 run_once(pool, pieces, &|piece| {
-                    let _fence = self.non_temporal.map(|_| Fence);
+                    let _fence = self.non_temporal.then_some(Fence);
                     let mut scratch = idle.take(plan, false);
                     let range = share(tiles, pieces, piece)..share(tiles, pieces, piece + 1);
                     self.tiles(number, (unit, range), &mut scratch, Some(&reduced));

@@ -27,7 +27,7 @@ pub(super) struct Apply<'a, R> {
 /// `fused_in_f64`.
 macro_rules! with_fused {
     ($level:expr, $fused:ident => $do:expr) => {
-        if $level == Level::Base {
+        if $level.is_none() {
             let $fused = fused_in_f64;
             $do
         } else {

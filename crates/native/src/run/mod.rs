@@ -14,7 +14,7 @@ use crate::elements::Element;
 use crate::error::Error;
 use crate::folds::{Accumulate, MOST_PLACES};
 use crate::kernel::{BLOCKS_PER_STEP, StridedBlocks};
-use crate::level::{Level, on_level};
+use crate::level::{Level, detect, on_level};
 use crate::pages::prefer_huge;
 use crate::pieces::Pieces;
 use crate::plan::Plan;
@@ -48,14 +48,14 @@ pub(crate) fn write_all<T: Element, F: Accumulate<T>>(
     }
     prefer_huge(out.as_mut_ptr().cast(), size_of_val(out));
     let plan = Plan::of::<T, F>(&reduced.axes);
-    let level = Level::detect();
+    let level = detect();
     let run = Run {
         plan: &plan,
         fold,
         origin: view.origin(),
         results: Results { start: out.as_mut_ptr().cast(), len: out.len() },
         level,
-        rows: vectors::rows_of::<T, F>(level),
+        rows: level.zip(vectors::rows_of::<T, F>()),
     };
     debug_assert!(run.knows_its_vectors(), "the fold says which loops it has");
     // Each result belongs to one unit of the plan, and without an error all units were run.
@@ -80,8 +80,8 @@ where
     origin: *const T,
     results: Results<F::Output>,
     level: Level,
-    /// The SIMD loop over contiguous rows, where the level has one.
-    rows: Option<vectors::RowsFn<T, F::First, F::Second>>,
+    /// The SIMD loop over contiguous rows, where there is one.
+    rows: Option<vectors::RowsIn<T, F::First, F::Second>>,
 }
 
 // SAFETY: threads only read the elements at `origin`, which the view borrows for longer than the
@@ -92,7 +92,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
     /// Checks that the level has SIMD loops exactly where the fold says so: elsewhere the generic
     /// loops must be vectorised.
     fn knows_its_vectors(&self) -> bool {
-        self.level == Level::Base || self.rows.is_some() == F::IN_VECTORS
+        self.level.is_none() || self.rows.is_some() == F::IN_VECTORS
     }
 
     fn all(&self, pool: &dyn Pool) -> Result<(), Error> {
@@ -115,10 +115,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         let plan = self.plan;
         let steps = plan.steps(plan.positions());
         if plan.is_short_rows() {
-            let mut accumulators = match self.rows {
-                Some(_) => Accumulators::of_rows(self.fold, self.level, plan.rows()),
-                None => Accumulators::new(self.fold, self.level, plan, steps),
-            };
+            let mut accumulators = Accumulators::of_rows(self.fold, self.level, plan.rows());
             for unit in units {
                 self.short_rows(&mut accumulators, unit);
             }
@@ -192,9 +189,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
             // indices of the view.
             let elements = unsafe { std::slice::from_raw_parts(start, len) };
             let Accumulators { firsts, seconds, spare, spare_2, .. } = &mut *accumulators;
-            let (results, spare) = spare.split_at_mut(count);
-            let (results_2, spare_2) = spare_2.split_at_mut(count);
-            self.reduce_rows(elements, len / count, (results, results_2), (spare, spare_2));
+            let (results, results_2) = (&mut spare[..count], &mut spare_2[..count]);
+            self.reduce_rows(elements, len / count, (&mut *results, &mut *results_2));
             for second in &mut *results_2 {
                 self.fold.shift(second, small(place));
             }

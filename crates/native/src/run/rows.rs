@@ -9,9 +9,8 @@ use crate::accumulators::Accumulators;
 use crate::axes::Axis;
 use crate::elements::Element;
 use crate::folds::{Accumulate, Part};
-use crate::kernel::{HalvingMerge, LONG_ROW, MOST_STEPPED, ROW_PART, ROW_PARTS};
-use crate::level::on_level;
-use crate::tasks::{Parts, ReducePart, ReduceRows, StepRows, UninitAccumulators, as_uninit};
+use crate::kernel::{HalvingMerge, LONG_ROW, ROW_PART, ROW_PARTS, reduce_part, reduce_rows};
+use crate::tasks::{Parts, UninitAccumulators, as_uninit};
 
 /// A rest of fewer elements than this is reduced together with the part before it.
 const SHORT_REST: usize = ROW_PART / 2;
@@ -25,13 +24,13 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         // SAFETY: rows are contiguous (`Plan::is_short_rows`), and all `len` elements are at
         // indices of the view.
         let elements = unsafe { std::slice::from_raw_parts(start, len) };
-        let Accumulators { firsts, seconds, spare, spare_2, .. } = accumulators;
+        let Accumulators { firsts, seconds, .. } = accumulators;
         let (firsts, seconds) = (&mut firsts[..count], &mut seconds[..count]);
         if result_stride(&rows) == 1 && self.write_rows(elements, row.len, unit, (firsts, seconds))
         {
             return;
         }
-        self.reduce_rows(elements, row.len, (firsts, seconds), (spare, spare_2));
+        self.reduce_rows(elements, row.len, (firsts, seconds));
         let rows = Axis { len: count, ..rows };
         self.write(&[rows], (firsts, seconds), unit);
     }
@@ -69,42 +68,25 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         }
     }
 
-    /// Reduces rows of `len` elements, one for each accumulator. `spare` is scratch of
-    /// [`PARTIAL_LANES`](crate::kernel::PARTIAL_LANES) accumulators for each row; SIMD loops and
-    /// rows longer than [`LONG_ROW`] need none.
-    pub(super) fn reduce_rows(
-        &self,
-        elements: &[T],
-        len: usize,
-        (to, to_2): Parts<'_, T, F>,
-        spare: Parts<'_, T, F>,
-    ) {
-        let fold = self.fold;
+    /// Reduces rows of `len` elements, one for each accumulator.
+    pub(super) fn reduce_rows(&self, elements: &[T], len: usize, (to, to_2): Parts<'_, T, F>) {
         // SAFETY: `reduce_rows_to` writes nothing but initialised accumulators.
         if unsafe { self.reduce_rows_to(elements, len, (as_uninit(to), as_uninit(to_2))) } {
             return;
         }
         if len <= LONG_ROW {
-            let to = (to, to_2);
-            on_level(self.level, ReduceRows { fold, elements, len, to, spare });
-            return;
+            return reduce_rows(self.fold, elements, len, (to, to_2));
         }
         for (n, row) in elements.chunks_exact(len).enumerate() {
-            (to[n], to_2[n]) = self.reduced_part(row);
+            (to[n], to_2[n]) = reduce_part(self.fold, row);
         }
     }
 
     /// Reduces rows of `len` elements, one for each accumulator, if there is a loop that writes all
     /// accumulators and reads none. Returns whether there is one.
     fn reduce_rows_to(&self, elements: &[T], len: usize, to: UninitAccumulators<'_, T, F>) -> bool {
-        if (2..=MOST_STEPPED).contains(&len) {
-            on_level(self.level, StepRows { fold: self.fold, elements, len, to });
-            return true;
-        }
-        let Some(reduce) = self.rows else { return false };
-        // SAFETY: the loop is one of the level that this CPU has, `len` is not 0, and `elements`
-        // has a row for each accumulator of `to`.
-        unsafe { reduce(elements, len, to, self.plan.in_main_memory) };
+        let Some((vectors, reduce)) = self.rows else { return false };
+        reduce(vectors, elements, len, to);
         true
     }
 
@@ -137,7 +119,7 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
         for parts in whole.chunks(ROW_PART * ROW_PARTS) {
             let count = parts.len() / ROW_PART;
             let to = (&mut firsts[..count], &mut seconds[..count]);
-            self.reduce_rows(parts, ROW_PART, to, (&mut [], &mut []));
+            self.reduce_rows(parts, ROW_PART, to);
             for n in 0..count {
                 merge.push((firsts[n], seconds[n]));
             }
@@ -150,19 +132,8 @@ impl<T: Element, F: Accumulate<T>> Run<'_, T, F> {
 
     fn reduced_part(&self, part: &[T]) -> (F::First, F::Second) {
         let (mut first, mut second) = self.fold.start();
-        if let Some(reduce) = self.rows {
-            // SAFETY: the loop is one of the level that this CPU has. It gets one row of
-            // `part.len()` elements for one accumulator, and writes nothing but an initialised
-            // accumulator.
-            unsafe {
-                let to = std::slice::from_mut(&mut first);
-                let to = (as_uninit(to), as_uninit(std::slice::from_mut(&mut second)));
-                reduce(part, part.len(), to, self.plan.in_main_memory);
-            }
-        } else {
-            let to = (&mut first, &mut second);
-            on_level(self.level, ReducePart { fold: self.fold, part, to });
-        }
+        let to = (std::slice::from_mut(&mut first), std::slice::from_mut(&mut second));
+        self.reduce_rows(part, part.len(), to);
         (first, second)
     }
 }

@@ -1,38 +1,49 @@
-//! Reductions that are written in vectors.
+//! Loops that are written in vectors of 512 bits, which may be made of shorter ones. They are compiled
+//! for each kind of [`Vectors`], and give the bits of the loops of `kernel.rs`.
+//!
+//! An instruction that finds the greater of two floats may lose NaN. Extrema are found by it alone, and
+//! once more with care if an element was NaN.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod narrow;
-#[cfg(target_arch = "aarch64")]
-mod neon;
+#![expect(clippy::needless_range_loop, reason = "vectors are known by their numbers")]
 
-use std::any::TypeId;
+mod bytes;
+mod chain;
+mod exp;
+mod instructions;
+mod lanes;
+mod places;
+mod products;
+mod rows;
+mod short;
+
+use std::any::{Any, TypeId};
 use std::mem::MaybeUninit;
 
-use crate::elements::Element;
-use crate::folds::Accumulate;
-use crate::level::Level;
+use fearless_simd::Simd;
+use half::{bf16, f16};
 
-/// A function that reduces rows of `len` elements side by side, and writes an accumulator for each. The
-/// last operand tells whether they probably come from main memory.
-///
-/// # Safety
-/// The CPU must have the instructions of the level, `len` is not 0, and there are as many
-/// rows as accumulators.
+use crate::elements::Element;
+use crate::folds::{Accumulate, ArgMax, ArgMin, Max, Min, Sum};
+use crate::level::{Vectors, in_vectors};
+use bytes::OfBytes;
+pub(crate) use instructions::{HAS_STORES_PAST_CACHES, copy_past_caches};
+use lanes::{Least, Most, SumOf};
+use short::{Highest, Lowest, SumOfShort};
+
+/// A function that reduces rows of `len` elements, not 0, side by side, and writes an accumulator for
+/// each: it initialises all of `to`.
 pub(crate) type RowsFn<T, A, B> =
-    unsafe fn(elements: &[T], len: usize, to: UninitParts<'_, A, B>, in_main_memory: bool);
+    fn(Vectors, elements: &[T], len: usize, to: UninitParts<'_, A, B>);
+
+/// A [`RowsFn`] with the vectors that it runs in.
+pub(crate) type RowsIn<T, A, B> = (Vectors, RowsFn<T, A, B>);
 
 /// Uninitialised slices for the parts of accumulators.
 pub(crate) type UninitParts<'a, A, B> = (&'a mut [MaybeUninit<A>], &'a mut [MaybeUninit<B>]);
 
-/// A function that adds up the squared deviations of rows of `len` elements from their means.
-///
-/// # Safety
-/// As that of [`RowsFn`], with as many means.
-pub(crate) type DeviationsFn<T> = unsafe fn(elements: &[T], len: usize, means: &[T], to: &mut [T]);
+/// A function that adds up the squared deviations of rows of `len` elements, not 0, from their means.
+pub(crate) type DeviationsFn<T> =
+    fn(Vectors, elements: &[T], len: usize, means: &[T], to: &mut [T]);
 
 /// The operands of two factors: see [`Factors`].
 pub(crate) const FACTORED: usize = 7;
@@ -59,10 +70,9 @@ pub(crate) struct Factors<T> {
 /// A function that adds up products of factors, and the first factors beside.
 ///
 /// # Safety
-/// The CPU must have the instructions of the level. The elements must be readable. `factor_sum` is as long
-/// as `to`.
+/// The elements must be readable. `factor_sum` is as long as `to`.
 pub(crate) type AddProductsFn<T> =
-    unsafe fn(factors: &Factors<T>, to: &mut [T], factor_sum: Option<&mut [T]>);
+    unsafe fn(Vectors, factors: &Factors<T>, to: &mut [T], factor_sum: Option<&mut [T]>);
 
 /// Functions that add up products of elements.
 #[derive(Clone, Copy, Debug)]
@@ -72,14 +82,6 @@ pub(crate) struct ProductFns<T> {
     /// Adds blocks, which have an element for each of `to`, as [`add_rows`](crate::kernel::add_rows) does.
     pub(crate) blocks: AddProductsFn<T>,
 }
-
-/// A function that copies `lines` lines of a cache, 64 bytes each, past the caches.
-///
-/// # Safety
-/// The CPU must have the instructions of the level. The lines at `from` must be readable, those at
-/// `to` writable, at a boundary of 64 bytes, and lie apart from them. A [`Fence`] is dropped before
-/// other threads learn that the lines were written.
-pub(crate) type Stream = unsafe fn(from: *const u8, to: *mut u8, lines: usize);
 
 /// A fence that is set when this is dropped, at the end of a task that writes past the caches. Without
 /// it, other threads might see what the task writes next before they see those stores. The fence waits
@@ -153,77 +155,118 @@ pub(crate) struct Chain<T> {
 /// A function that computes a chain.
 ///
 /// # Safety
-/// The CPU must have the instructions of the level; the elements must be readable, and those at `out`
-/// writable and apart from them.
-pub(crate) type ChainFn<T> = unsafe fn(chain: &Chain<T>);
+/// The elements must be readable, and those at `out` writable and apart from them.
+pub(crate) type ChainFn<T> = unsafe fn(Vectors, chain: &Chain<T>);
 
-/// Returns the function that copies lines past the caches, if the CPU can.
-pub(crate) fn stream(level: Level) -> Option<Stream> {
-    match level {
-        // Miri does not know these stores.
-        _ if cfg!(miri) => None,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => Some(avx512::stream()),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => Some(avx2::stream()),
-        // The standard library has no such store.
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => None,
-        Level::Base => None,
-    }
+/// Returns a closure. Closures that compute with vectors must be inlined always, and the attribute that
+/// says so may stand before an argument, but not before other expressions.
+#[inline(always)]
+const fn inlined<F>(closure: F) -> F {
+    closure
 }
 
-/// Returns the function that computes chains of a form, if there is one and the CPU can run it.
-pub(crate) fn chains_of<T: Element>(level: Level, form: Form) -> Option<ChainFn<T>> {
-    match level {
-        _ if form == Form::Exponential && TypeId::of::<T>() != TypeId::of::<f32>() => None,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::chains_of::<T>(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::chains_of::<T>(),
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => neon::chains_of::<T>(),
-        Level::Base => None,
-    }
+/// Calls a function that computes with vectors, and keeps it apart from its caller: what is inlined into
+/// one function shares its registers.
+#[inline(never)]
+fn apart<S: Simd, R>(simd: S, function: impl FnOnce() -> R) -> R {
+    simd.vectorize(function)
 }
 
-/// Returns the function that adds up deviations, if there is one and the CPU can run it.
-pub(crate) fn deviations_of<T: Element>(level: Level) -> Option<DeviationsFn<T>> {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::deviations_of::<T>(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::deviations_of::<T>(),
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => neon::deviations_of::<T>(),
-        Level::Base => None,
-    }
+// The functions below return loops of fixed types: crates that reduce do not compile them again.
+
+/// Returns what a type or fold has, if it is the one that is wanted.
+macro_rules! found {
+    ($wanted:expr, $of:ty, $as:ty, $function:expr) => {
+        if $wanted == TypeId::of::<$of>() {
+            const FUNCTION: $as = $function;
+            return (&FUNCTION as &dyn Any).downcast_ref().copied();
+        }
+    };
 }
 
-/// Returns the functions that add up products, if there are any and the CPU can run them.
-pub(crate) fn products_of<T: Element>(level: Level) -> Option<ProductFns<T>> {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::products_of::<T>(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::products_of::<T>(),
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => neon::products_of::<T>(),
-        Level::Base => None,
+/// Returns the function that computes chains of a form, if there is one.
+pub(crate) fn chains_of<T: Element>(form: Form) -> Option<ChainFn<T>> {
+    macro_rules! chains {
+        ($type:ty) => {
+            found!(TypeId::of::<T>(), $type, ChainFn<$type>, |vectors, chain| {
+                // SAFETY: the caller promises the same.
+                in_vectors!(vectors, simd => unsafe { chain::chain(simd, chain) })
+            });
+        };
     }
+    chains!(f32);
+    if form != Form::Exponential {
+        chains!(f64);
+    }
+    None
 }
 
-/// Returns the function that reduces rows by a fold, if there is one and the CPU can run it.
-pub(crate) fn rows_of<T: Element, F: Accumulate<T>>(
-    level: Level,
-) -> Option<RowsFn<T, F::First, F::Second>> {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::rows_of::<T, F>(),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::rows_of::<T, F>(),
-        #[cfg(target_arch = "aarch64")]
-        Level::Neon => neon::rows_of::<T, F>(),
-        Level::Base => None,
+/// Returns the function that adds up deviations, if there is one.
+pub(crate) fn deviations_of<T: Element>() -> Option<DeviationsFn<T>> {
+    macro_rules! deviations {
+        ($type:ty) => {
+            found!(TypeId::of::<T>(), $type, DeviationsFn<$type>, |vectors, elements, len, means, to| {
+                in_vectors!(vectors, simd => rows::deviations(simd, elements, len, means, to))
+            });
+        };
     }
+    deviations!(f32);
+    deviations!(f64);
+    None
+}
+
+/// Returns the functions that add up products, if there are any.
+pub(crate) fn products_of<T: Element>() -> Option<ProductFns<T>> {
+    macro_rules! products {
+        ($type:ty) => {
+            found!(TypeId::of::<T>(), $type, ProductFns<$type>, ProductFns {
+                // SAFETY: the caller promises the same.
+                rows: |vectors, factors, to, factor_sum| unsafe {
+                    in_vectors!(vectors, simd => products::products_of_rows(simd, factors, to, factor_sum))
+                },
+                // SAFETY: the caller promises the same.
+                blocks: |vectors, factors, to, factor_sum| unsafe {
+                    in_vectors!(vectors, simd => products::products_of_blocks(simd, factors, to, factor_sum))
+                },
+            });
+        };
+    }
+    products!(f32);
+    products!(f64);
+    None
+}
+
+/// Returns the function that reduces rows by a fold, if there is one.
+pub(crate) fn rows_of<T: Element, F: Accumulate<T>>() -> Option<RowsFn<T, F::First, F::Second>> {
+    macro_rules! rows {
+        ($type:ty, $fold:ty, $module:ident::$function:ident::<$lanes:ty>) => {
+            found!(
+                TypeId::of::<F>(),
+                $fold,
+                RowsFn<$type, <$fold as Accumulate<$type>>::First, <$fold as Accumulate<$type>>::Second>,
+                |vectors, elements, len, to| {
+                    in_vectors!(vectors, simd => $module::$function::<_, $lanes>(simd, elements, len, to))
+                }
+            );
+        };
+    }
+    macro_rules! folds {
+        ($type:ty, $sum:ty, $max:ty, $min:ty) => {
+            if TypeId::of::<T>() == TypeId::of::<$type>() {
+                rows!($type, Sum, rows::values::<$sum>);
+                rows!($type, Max, rows::values::<$max>);
+                rows!($type, Min, rows::values::<$min>);
+                rows!($type, ArgMax, places::places::<$max>);
+                rows!($type, ArgMin, places::places::<$min>);
+            }
+        };
+    }
+    macro_rules! lanes {
+        ($($type:ty)*) => { $( folds!($type, SumOf<$type>, Most<$type>, Least<$type>); )* };
+    }
+    lanes!(f32 f64 i32 u32 i64 u64);
+    folds!(u8, OfBytes<SumOf<u32>>, OfBytes<Most<u32>>, OfBytes<Least<u32>>);
+    folds!(bf16, SumOfShort<bf16>, Highest<bf16>, Lowest<bf16>);
+    folds!(f16, SumOfShort<f16>, Highest<f16>, Lowest<f16>);
+    None
 }
