@@ -158,25 +158,10 @@ macro_rules! unordered {
 unordered!(unordered_f32, f32x16, _mm512_cmp_ps_mask, f32x8, _mm256_cmp_ps);
 unordered!(unordered_f64, f64x8, _mm512_cmp_pd_mask, f64x4, _mm256_cmp_pd);
 
-/// Whether lanes side by side are moved apart by one instruction.
-#[inline(always)]
-pub(super) fn has_expansion<S: Simd>(simd: S) -> bool {
-    is_avx512(simd)
-}
-
-/// Whether registers hold 16 vectors and more.
-#[inline(always)]
-pub(super) fn holds_sixteen<S: Simd>(simd: S) -> bool {
-    is_avx512(simd)
-}
-
-#[inline(always)]
-fn is_avx512<S: Simd>(simd: S) -> bool {
-    match simd.level() {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => true,
-        _ => false,
-    }
+/// Whether the vectors are AVX-512's: registers hold 16 of them and more, loads have masks, and lanes side by
+/// side are moved apart by one instruction. What is decided in a `const` block is not compiled for others.
+pub(super) const fn is_avx512<S: Simd>() -> bool {
+    <S::f32s as SimdBase<S>>::LEN == 16
 }
 
 /// The first `count` elements, at most as many as a vector has, and the other lanes of `others`.
@@ -191,11 +176,11 @@ pub(super) unsafe fn load_first<S: Simd, V: Vector<S>>(
     others: V,
 ) -> V {
     #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(_) = simd.level() {
+    if const { is_avx512::<S>() } {
         let (from, bits) = (from.as_ptr(), first_bits(count));
         let others = others.bitcast::<u32x16<S>>().into();
-        // SAFETY: the token proves that this CPU has AVX-512. The caller promises the elements of the
-        // mask's bits, and no others are read.
+        // SAFETY: the token proves that this CPU has AVX-512, whose vectors alone are so long. The caller
+        // promises the elements of the mask's bits, and no others are read.
         let all = unsafe {
             if V::LEN == 8 {
                 _mm512_mask_loadu_epi64(others, bits as u8, from.cast())
@@ -228,7 +213,7 @@ pub(super) unsafe fn first_sixteen<S: Simd>(
 ) -> u16x16<S> {
     let (others, bits) = (u16x16::splat(simd, other), first_bits(count));
     #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(_) = simd.level() {
+    if const { is_avx512::<S>() } {
         // SAFETY: as in `load_first`.
         let all =
             unsafe { _mm256_mask_loadu_epi16(others.into(), bits as u16, from.as_ptr().cast()) };

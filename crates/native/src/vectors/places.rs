@@ -4,11 +4,11 @@ use std::mem::MaybeUninit;
 
 use fearless_simd::prelude::*;
 
-use super::instructions::{fetch_behind, holds_sixteen};
+use super::instructions::{fetch_behind, is_avx512};
 use super::lanes::{Extremum, LeastPlace, Mask, Merge, PlaceVector, Vector, first_bits};
 use super::rows::{
     FAR, FEW, LONG, MOST_FEW, by_length, group, is_short, leaves_lanes, merged_lanes, none,
-    one_by_one, row, side_by_side, tree, unrolled,
+    one_by_one, row, side_by_side, tree, unrolled, vectors,
 };
 use super::{UninitParts, inlined};
 use crate::kernel::LONG_ROW;
@@ -57,7 +57,7 @@ fn groups_of_places<S: Simd, L: Extremum<S>, const ROWS: usize>(
             if leaves_lanes(ROWS, len, L::COUNT) {
                 fetch_behind(&rows[..len * L::COUNT], FAR);
             }
-            if is_short(ROWS) {
+            if const { is_short(ROWS) } {
                 group_by_columns::<S, L, ROWS>(simd, rows, len, to, &mut found_nans);
             } else {
                 let most = group::<S, L, ROWS>(simd, rows, len, &mut nans);
@@ -108,7 +108,7 @@ unsafe fn group_by_columns<S: Simd, L: Extremum<S>, const ROWS: usize>(
 ) {
     let start = L::Numbers::start(simd);
     let mut all = [start; 16];
-    unrolled!(n in 0..L::COUNT / ROWS => {
+    unrolled!(n in 0..vectors(L::COUNT, ROWS) => {
         all[n] = side_by_side::<S, L::Compared, ROWS>(
             simd,
             len,
@@ -149,7 +149,7 @@ fn columns<S: Simd, V: Vector<S>, const ROWS: usize>(mut all: [V; 16]) -> [V; 16
     // The index of a lane among all lanes has its lowest bit moved to the highest place, by each step.
     macro_rules! unzip {
         ($($below:literal)*) => { $(
-            if $below < count {
+            if const { $below < vectors(V::LEN, ROWS) } {
                 let from = all;
                 for n in 0..count / 2 {
                     all[n] = from[2 * n].unzip_low(from[2 * n + 1]);

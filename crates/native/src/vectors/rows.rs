@@ -12,7 +12,7 @@ use fearless_simd::{u32x16, u64x8};
 
 use super::UninitParts;
 use super::inlined;
-use super::instructions::{fetch_behind, has_expansion, holds_sixteen, load_first};
+use super::instructions::{fetch_behind, is_avx512, load_first};
 use super::lanes::{Lane, Lanes, Mask, Merge, SumOf, Vector, first, first_bits};
 use crate::kernel::LONG_ROW;
 
@@ -20,9 +20,15 @@ use crate::kernel::LONG_ROW;
 pub(super) const FEW: usize = usize::MAX;
 /// Stands for the number of rows that share a vector where a row is longer.
 pub(super) const LONG: usize = 0;
+
 /// Whether rows are one vector at most.
 pub(super) const fn is_short(rows: usize) -> bool {
     rows != FEW && rows != LONG
+}
+
+/// The vectors of as many short rows as a vector has lanes, if so many share one.
+pub(super) const fn vectors(lanes: usize, rows: usize) -> usize {
+    if is_short(rows) { lanes / rows } else { 0 }
 }
 
 /// Whether rows leave lanes of vectors.
@@ -52,14 +58,19 @@ macro_rules! by_length {
                 )
             };
         }
-        let lanes = $lanes;
-        match $len {
-            len if len > lanes && len <= MOST_FEW * lanes && holds_sixteen($simd) => call!(FEW),
-            len if len > lanes => call!(LONG),
-            len if len > lanes / 2 => call!(1),
-            len if len > lanes / 4 => call!(2),
-            len if len > lanes / 8 || lanes == 8 => call!(4),
-            _ => call!(8),
+        let len = $len;
+        if const { is_avx512::<S>() } && len > $lanes && len <= MOST_FEW * $lanes {
+            call!(FEW)
+        } else if len > $lanes {
+            call!(LONG)
+        } else if len > $lanes / 2 {
+            call!(1)
+        } else if len > $lanes / 4 {
+            call!(2)
+        } else if const { $lanes == 8 } || len > $lanes / 8 {
+            call!(4)
+        } else {
+            call!(8)
         }
     }};
 }
@@ -72,7 +83,7 @@ macro_rules! unrolled {
         unrolled!(@ $n, $count, $do, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     (@ $n:ident, $count:expr, $do:block, $($number:literal)*) => { $(
-        if $number < $count {
+        if const { $number < $count } {
             let $n: usize = $number;
             $do
         }
@@ -222,13 +233,13 @@ pub(super) fn side_by_side<S: Simd, V: Vector<S>, const ROWS: usize>(
     first: impl Fn(usize, usize) -> V,
 ) -> V {
     // Eight rows fill a vector.
-    if ROWS == 1 || ROWS == 8 || ROWS * len == V::LEN {
+    if const { ROWS == 1 || ROWS == 8 } || ROWS * len == V::LEN {
         return first(0, ROWS * len);
     }
-    if has_expansion(simd) {
+    if const { is_avx512::<S>() } {
         return first(0, ROWS * len).expand_merge(lanes_of_rows::<S, V, ROWS>(simd, len), others);
     }
-    if ROWS == 2 {
+    if const { ROWS == 2 } {
         return halves(first(0, len), first(1, len)).0;
     }
     let two = halves(first(0, len), first(1, len)).0;
@@ -288,16 +299,16 @@ pub(super) fn tree<S: Simd, M: Merge<S>, const ROWS: usize>(
             }
         };
     }
-    if ROWS == 1 {
+    if const { ROWS == 1 } {
         merge!(n: 2 * n, 2 * n + 1 => |a, b| halves(a, b));
     }
-    if ROWS < 4 {
+    if const { ROWS < 4 } {
         merge!(n: 2 * n, 2 * n + 1 => |a, b| quarters(a, b));
     }
-    if ROWS < 8 {
+    if const { ROWS < 8 } {
         merge!(n: n, n + left => |a, b| eighths(simd, a, b));
     }
-    if M::COUNT == 16 {
+    if const { M::COUNT == 16 } {
         merge!(n: n, n + left => |a, b| sixteenths(simd, a, b));
     }
     // The lowest bits of a row's number are the highest of its lane's: two, or three of eight rows.
@@ -339,8 +350,8 @@ pub(super) unsafe fn group<S: Simd, L: Lanes<S>, const ROWS: usize>(
     let mut all = [L::start(simd); 16];
     // SAFETY: the caller promises the rows.
     unsafe {
-        if !is_short(ROWS) {
-            let all = if ROWS == FEW {
+        if const { !is_short(ROWS) } {
+            let all = if const { ROWS == FEW } {
                 few_vectors_of::<S, L>(simd, rows, len, nans)
             } else {
                 one_by_one::<S, L::Vector>(
@@ -351,7 +362,7 @@ pub(super) unsafe fn group<S: Simd, L: Lanes<S>, const ROWS: usize>(
             };
             return L::finish(tree::<S, L, 1>(simd, all));
         }
-        unrolled!(n in 0..L::COUNT / ROWS => {
+        unrolled!(n in 0..vectors(L::COUNT, ROWS) => {
             all[n] = side_by_side::<S, L::Vector, ROWS>(
                 simd,
                 len,
