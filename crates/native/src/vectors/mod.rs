@@ -15,6 +15,7 @@ mod places;
 mod products;
 mod rows;
 mod short;
+mod tree;
 
 use std::any::{Any, TypeId};
 use std::mem::MaybeUninit;

@@ -7,9 +7,10 @@ use fearless_simd::prelude::*;
 use super::instructions::{fetch_behind, is_avx512};
 use super::lanes::{Extremum, LeastPlace, Mask, Merge, PlaceVector, Vector, first_bits};
 use super::rows::{
-    FAR, FEW, LONG, MOST_FEW, by_length, group, is_short, leaves_lanes, merged_lanes, none,
-    one_by_one, row, side_by_side, tree, unrolled, vectors,
+    FAR, FEW, LONG, MOST_FEW, by_length, group, is_short, leaves_lanes, none, one_by_one, row,
+    side_by_side, unrolled, vectors,
 };
+use super::tree::{merged_lanes, tree};
 use super::{UninitParts, inlined};
 use crate::kernel::LONG_ROW;
 
