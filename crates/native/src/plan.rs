@@ -4,7 +4,6 @@
 use smallvec::SmallVec;
 
 use crate::axes::{Axes, Axis, Role};
-use crate::caches::last_cache;
 use crate::elements::Element;
 use crate::folds::Accumulate;
 use crate::kernel::{BLOCKS_PER_STEP, ROW_PART};
@@ -51,8 +50,8 @@ const MOST_PIECES: usize = 64;
 /// the same index of the blocks along all reduced axes outside are added. This is done once for
 /// each index of the kept axes outside of the block, which is a *unit*.
 ///
-/// Rows may be reduced before they are added. All fields but `in_main_memory` follow from dims,
-/// strides, the type of the elements and the fold alone.
+/// Rows may be reduced before they are added. All fields follow from dims, strides, the type of the
+/// elements and the fold alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The axes of a block, innermost first. The last one may be a part of a longer axis.
@@ -76,9 +75,6 @@ pub(crate) struct Plan {
     pub(crate) pieces: usize,
     /// The number of tasks that the units are divided into, if each has one piece.
     pub(crate) tasks: usize,
-    /// Whether the array is larger than three quarters of the last cache, and so probably in main
-    /// memory.
-    pub(crate) in_main_memory: bool,
 }
 
 /// An axis that is cut into parts.
@@ -122,7 +118,6 @@ impl Plan {
             units: 1,
             pieces: 1,
             tasks: 1,
-            in_main_memory: false,
         };
         let mut outer = axes.as_slice();
         if let Some(rest) = least_row.and_then(|least| plan.take_rows(outer, least)) {
@@ -316,8 +311,6 @@ impl Plan {
             let most = (MOST_PIECES / units).min(positions).max(1);
             self.pieces = tasks.div_ceil(units).clamp(1, most);
         }
-        // A cache that is hardly larger than the array holds other data, too.
-        self.in_main_memory = bytes > last_cache() / 4 * 3;
         self.tasks = tasks.clamp(1, MOST_TASKS).min(self.units.max(1));
     }
 

@@ -110,7 +110,7 @@ real!(f64, |x: f64, _| x.exp());
 /// vectorised: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, and
 /// `e^r = 1 + r + r^2 p(r)` with a polynomial `p`. `fused(a, b, c)` is `a * b + c`, rounded once:
 /// [`f32::mul_add`] where the CPU has the instruction, else [`fused_in_f64`]. The SIMD loop of
-/// `src/vectors/loops/exp.rs` gives the same bits.
+/// `src/vectors/exp.rs` gives the same bits.
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32, fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
     use exponential::{LEAST, LN_2, MOST, POLYNOMIAL, ROUNDER};

@@ -216,8 +216,8 @@ pub(super) struct FusedRun<'a> {
     pub(super) operands: &'a [Operand<'a>],
     pub(super) outputs: &'a [OutputPtr],
     pub(super) level: Level,
-    /// The function that stores outputs past the caches, if all arrays together do not fit in a
-    /// cache: lines that are written as a whole are then not read first.
+    /// Whether outputs are stored past the caches, as all arrays together do not fit in a cache: lines
+    /// that are written as a whole are then not read first.
     pub(super) non_temporal: bool,
 }
 

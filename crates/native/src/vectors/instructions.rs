@@ -114,7 +114,7 @@ pub(super) fn times_power_of_two<S: Simd>(a: f32x16<S>, n: f32x16<S>) -> f32x16<
         // SAFETY: the token proves that this CPU has AVX-512.
         return unsafe { _mm512_scalef_ps(a.into(), n.into()) }.simd_into(a.token());
     }
-    // Of two factors, the second product alone is rounded.
+    // The power is two factors, since f32 has no 2^254: the second product alone is rounded.
     let power = inlined(
         #[inline(always)]
         |n: i32x16<S>| ((n + 127) << 23).bitcast::<f32x16<S>>(),

@@ -214,10 +214,7 @@ unsafe fn few_vectors_of<S: Simd, L: Lanes<S>>(
 
 /// The lanes of `ROWS` rows of `len` elements, each in a part of a vector.
 #[inline(always)]
-pub(super) fn lanes_of_rows<S: Simd, V: Vector<S>, const ROWS: usize>(
-    simd: S,
-    len: usize,
-) -> V::Mask {
+fn lanes_of_rows<S: Simd, V: Vector<S>, const ROWS: usize>(simd: S, len: usize) -> V::Mask {
     let part = V::LEN / ROWS;
     let bits = (0..ROWS).fold(0, |bits, row| bits | first_bits(len) << (row * part));
     V::Mask::from_bitmask(simd, bits)
