@@ -142,6 +142,7 @@ fn all_types_agree(dims: [usize; 2], axis: i64) {
     agree(&(0..count).map(|n| signed(n) as i32).collect::<Vec<_>>(), &dims, &[axis]);
     agree(&(0..count).map(signed).collect::<Vec<_>>(), &dims, &[axis]);
     agree(&(0..count).map(whole).collect::<Vec<_>>(), &dims, &[axis]);
+    agree(&(0..count).map(|n| whole(n) as u8).collect::<Vec<_>>(), &dims, &[axis]);
     agree(&(0..count).map(|n| u64::from(whole(n)) << 50).collect::<Vec<_>>(), &dims, &[axis]);
 }
 

@@ -33,6 +33,8 @@ pub struct Contract {
     pub growth: f64,
     /// And as many units in the last place of an output's largest value.
     pub slack_ulps: f64,
+    /// Whether an output stays zero where all its elements cancel exactly.
+    pub keeps_zero: bool,
 }
 
 /// The judgement on a rewrite.
@@ -258,7 +260,7 @@ impl<'m> Judge<'m> {
                 continue;
             }
             let rewritten = error(result, truth);
-            if rewritten <= slack {
+            if rewritten <= slack || (scale == 0.0 && !contract.keeps_zero) {
                 continue;
             }
             let own = self.own_error(output);

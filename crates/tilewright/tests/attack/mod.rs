@@ -43,6 +43,7 @@ const FOUND: &[(u64, &str)] = &[
     (5_156_491, "a sum that cancels is taken in stages"),
     (9_026_143, "`0 * residue^2` is a number where the residue is zero"),
     (13_090_007, "`sum (q*tiny)*huge` became `sum(sum q * huge) * tiny`"),
+    (541_315_788_972, "terms that cancel exactly are summed apart under `--fast-math`"),
 ];
 
 #[test]
