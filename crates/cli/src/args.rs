@@ -5,6 +5,7 @@ mod graph;
 mod reduce;
 mod report;
 mod run;
+mod tune;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub(crate) use graph::Graph;
 pub(crate) use reduce::Reduce;
 pub(crate) use report::Report;
 pub(crate) use run::{Backend, Run};
+pub(crate) use tune::Tune;
 
 /// Read, check, rewrite and run XLA's HLO without building XLA.
 ///
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Find the smallest module for which a command still succeeds
     Reduce(Reduce),
+    /// Measure forms of a module on an engine, and keep the fastest
+    Tune(Tune),
     /// Check that modules are well formed
     Verify(Verify),
     /// Show the modelled cost of each instruction on a target
@@ -98,6 +102,7 @@ impl Command {
             Self::Check(args) => (args.json, args.output.stream()),
             Self::Diff(args) => (args.json, Stream::Stdout),
             Self::Reduce(args) => (args.json, args.stream()),
+            Self::Tune(args) => (args.json, args.stream()),
             Self::Verify(args) => (args.json, args.output.stream()),
             Self::Cost(args) => (args.json, args.output.stream()),
             Self::Lower(args) => (args.json, args.output.stream()),
@@ -305,6 +310,14 @@ fn not_negative(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     let number = number.filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "it must be a number from 0 on".to_owned())
+}
+
+/// The most seconds that are accepted: a year.
+const MOST_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = not_negative(text)?;
+    if seconds > MOST_SECONDS { Err("it must be at most a year".to_owned()) } else { Ok(seconds) }
 }
 
 fn steps(text: &str) -> Result<u64, String> {

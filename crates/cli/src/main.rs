@@ -1,13 +1,14 @@
 //! The `tilewright` command: thin verbs over the `tilewright` library.
 //!
 //! [`args`] defines the command line, [`cmd`] has a file for each verb, [`io`] reads and
-//! writes, [`dump`] writes the module after each pass, [`shell`] has the options of all verbs,
+//! writes, [`command`] runs commands of the user on modules, [`dump`] writes the module after each pass, [`shell`] has the options of all verbs,
 //! [`report`] makes tables for people, [`progress`] shows the progress of long work. Each verb
 //! returns an exit code. An error becomes a diagnostic on stderr and the exit code 1, or 3 if a
 //! module could not be evaluated, or 2 if modules could not be compared by `diff`.
 
 mod args;
 mod cmd;
+mod command;
 mod dump;
 mod io;
 mod progress;
@@ -50,6 +51,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => cmd::check::run(args),
         Command::Diff(args) => cmd::diff::run(args),
         Command::Reduce(args) => cmd::reduce::run(args),
+        Command::Tune(args) => cmd::tune::run(args),
         Command::Verify(args) => cmd::verify::run(args),
         Command::Cost(args) => cmd::cost::run(args),
         Command::Graph(args) => cmd::graph::run(args),

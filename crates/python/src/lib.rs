@@ -8,6 +8,7 @@
 //! - `edit`, `builder`, `expression`: changes, and modules from nothing.
 //! - `optimize`, `run`, `report`, `view`, `compare`, `reduce`: the verbs; `signals` lets Ctrl-C end
 //!   them.
+//! - `tune`: what measures forms of a module.
 //! - `pattern`, `rule`, `replacement`: rewrites in Python; `callback` is how they are called,
 //!   and `function` is how they are freed.
 //! - `ffi`: reductions on this CPU as custom calls of XLA; `native` hands them to Python.
@@ -41,6 +42,7 @@ mod run;
 mod shape;
 mod signals;
 mod state;
+mod tune;
 mod value;
 mod view;
 
@@ -76,6 +78,10 @@ mod _core {
     use crate::run::{check, parameter_shapes, run, simulate};
     #[pymodule_export]
     use crate::shape::Shape;
+    #[pymodule_export]
+    use crate::tune::{
+        Race, candidates, decisions_path, find_decision, remember_decision, tune_table,
+    };
     #[pymodule_export]
     use crate::value::{Buffer, Literal};
     #[pymodule_export]

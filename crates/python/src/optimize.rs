@@ -34,6 +34,12 @@ pub(crate) struct Optimisation<'py> {
 }
 
 impl Optimisation<'_> {
+    /// The default options for a target and numerics.
+    pub(crate) fn plain(target: &str, numerics: &str) -> Self {
+        let (target, numerics) = (target.to_owned(), numerics.to_owned());
+        Self { target, numerics, pipeline: None, passes: None, added: Vec::new() }
+    }
+
     /// The options of the library; `cancel` ends the optimisation.
     ///
     /// # Errors
@@ -71,8 +77,7 @@ pub(crate) fn optimize(
     added: Vec<Bound<'_, PyAny>>,
     layers: bool,
 ) -> PyResult<(Module, String, String, String)> {
-    let (target, numerics) = (target.to_owned(), numerics.to_owned());
-    let asked = Optimisation { target, numerics, pipeline, passes, added };
+    let asked = Optimisation { pipeline, passes, added, ..Optimisation::plain(target, numerics) };
     let verified = module.verified(py)?.as_ref().clone();
     let given = layers.then(|| verified.clone());
     let cancel = Arc::new(AtomicBool::new(false));

@@ -15,7 +15,7 @@ use tilewright_rewrite::analysis::sharding::Traffic;
 use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report, guards};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
-pub use tilewright_rewrite::table::{count, counted, cycles, shortened};
+pub use tilewright_rewrite::table::{aligned, count, counted, cycles, shortened};
 use tilewright_target::Target;
 
 use crate::agreement::{Agreement, Excuse, OutputDifference};

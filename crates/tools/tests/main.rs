@@ -11,3 +11,4 @@
 mod diff;
 mod explain;
 mod reduce;
+mod tune;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Input, Stream, not_negative};
+use super::{Input, Stream, seconds};
 
 /// `tilewright reduce`.
 ///
@@ -52,14 +52,6 @@ impl Reduce {
         let output = self.output.as_ref().unwrap_or(&self.input.path);
         if output.as_os_str() == "-" { Stream::Stderr } else { Stream::Stdout }
     }
-}
-
-/// The most seconds that are accepted: a year.
-const MOST_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = not_negative(text)?;
-    if seconds > MOST_SECONDS { Err("it must be at most a year".to_owned()) } else { Ok(seconds) }
 }
 
 fn jobs(text: &str) -> Result<usize, String> {

@@ -15,4 +15,5 @@ pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod targets;
+pub(crate) mod tune;
 pub(crate) mod verify;

@@ -1,26 +1,24 @@
 //! `tilewright reduce`: what is the smallest module for which a command still succeeds?
 
-mod command;
+mod keeper;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde::Serialize;
 use tilewright::report::count;
 use tilewright::{Emit, Error, Verified};
 use tilewright_tools::{Ended, ReduceOptions, ReduceStep, ReducedSize, Reduction};
 
-use self::command::{Keeper, Outcome};
+use self::keeper::Keeper;
 use crate::args::Reduce;
+use crate::command::{INTERRUPTED, Outcome, stop_at_ctrl_c};
 use crate::io::{self, Output};
 use crate::progress;
-
-/// The exit code after Ctrl-C, as of a shell: 128 and the number of the signal.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(args: Reduce) -> Result<ExitCode> {
     let begun = Instant::now();
@@ -56,19 +54,6 @@ impl Reduce {
     }
 }
 
-/// Returns a flag that the first Ctrl-C sets; the second ends the program.
-fn stop_at_ctrl_c() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    })
-    .context("cannot listen to Ctrl-C")?;
-    Ok(stop)
-}
-
 /// Reduces, and shows the progress.
 fn shown(args: &Reduce, module: &Verified, keeper: &Keeper, sink: &Sink<'_>) -> Result<Reduction> {
     let line = Mutex::new(format!("{}: {} instructions", module.name, module.instruction_count()));
@@ -97,7 +82,7 @@ fn shown(args: &Reduce, module: &Verified, keeper: &Keeper, sink: &Sink<'_>) -> 
         io::note(&match outcome {
             Outcome::Exited(code) => format!("on the module itself, the command exits with {code}"),
             Outcome::Killed => "on the module itself, a signal ends the command".to_owned(),
-            Outcome::TimedOut => {
+            Outcome::Stopped => {
                 "on the module itself, the command does not end within --timeout".to_owned()
             }
         });

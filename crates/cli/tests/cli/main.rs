@@ -19,4 +19,5 @@ mod json;
 mod observation;
 mod reduce;
 mod shell;
+mod tune;
 mod verbs;

@@ -6,8 +6,8 @@ builds modules, ``module.edit()`` changes them, and ``Rule`` and ``Pass`` are re
 ``module.graph()`` draws a module, ``module.report()`` writes a page on its optimisation,
 ``module.diff(other)`` compares graphs, and ``module.reduce(keep)`` makes a module smaller.
 
-With JAX, ``jit`` is ``jax.jit`` with the rewriter in it, ``install`` puts it into every jit, and
-``report`` says what it did.
+With JAX, ``jit`` is ``jax.jit`` with the rewriter in it, ``install`` puts it into every jit, ``tune``
+measures what it makes, and ``report`` says what it did.
 """
 
 from __future__ import annotations
@@ -71,9 +71,29 @@ from tilewright._reports import (
 )
 
 if TYPE_CHECKING:
-    from tilewright._jax import TilewrightWarning, install, jit, off, report, uninstall
+    from tilewright._jax import (
+        Decision,
+        TilewrightWarning,
+        install,
+        jit,
+        load_decisions,
+        off,
+        report,
+        tune,
+        uninstall,
+    )
 
-_IN_JAX = ("TilewrightWarning", "install", "jit", "off", "report", "uninstall")
+_IN_JAX = (
+    "Decision",
+    "TilewrightWarning",
+    "install",
+    "jit",
+    "load_decisions",
+    "off",
+    "report",
+    "tune",
+    "uninstall",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -90,6 +110,7 @@ __all__ = [
     "CheckReport",
     "Computation",
     "CostReport",
+    "Decision",
     "Diagnostic",
     "Difference",
     "DoesNotApply",
@@ -126,6 +147,7 @@ __all__ = [
     "explain",
     "install",
     "jit",
+    "load_decisions",
     "lower",
     "off",
     "ops",
@@ -137,5 +159,6 @@ __all__ = [
     "simulate",
     "targets",
     "try_rule",
+    "tune",
     "uninstall",
 ]

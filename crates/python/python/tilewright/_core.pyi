@@ -821,6 +821,44 @@ def optimize(
     """Returns the module, the report as JSON and as text, and the explanation, by layers if that is
     asked for; see ``tilewright.optimize``."""
 
+def candidates(
+    module: Module, target: str, *, numerics: str = "guarded", name: str | None = None
+) -> list[tuple[Module, str]]:
+    """Returns the forms of a module to measure, the most promising first, each with what is known of
+    it as JSON; with a name, the form of that name if there is one."""
+
+class Race:
+    """A race between forms of a module, of which the first is the original."""
+
+    def __init__(self, candidates: int, seconds: float, least_gain: float) -> None: ...
+    @property
+    def next(self) -> int | None:
+        """The form to run next; none once the race is decided."""
+    @property
+    def winner(self) -> int | None:
+        """The form that won, once the race is decided."""
+    def record(self, seconds: float) -> None:
+        """Records the seconds of the form to run next."""
+    def take_out(self, lane: int, why: str) -> None:
+        """Takes a form out of the race, and says why."""
+    def end(self) -> None:
+        """Ends the race with what is known."""
+    def measured(self, forms: str) -> str:
+        """Returns the times of all forms as JSON, for what is known of them as JSON."""
+
+def tune_table(measured: str) -> str:
+    """Returns the times of forms, as JSON, as a table."""
+
+def decisions_path() -> Path | None:
+    """Returns the file of this user's decisions, if there is a place for it."""
+
+def find_decision(path: Path, program: str) -> tuple[str | None, int]:
+    """Returns the decision of a file for a program, both as JSON, and the number of lines that are
+    no decisions. Raises ``OSError`` if the file cannot be read."""
+
+def remember_decision(path: Path, decision: str) -> None:
+    """Adds a decision, as JSON, to a file. Raises ``OSError`` if it cannot be written."""
+
 def ffi_targets(minor: int) -> list[tuple[str, Any]]:
     """Returns the names of the custom calls of this CPU's kernels, each with its handler for an XLA
     with this minor version of the typed interface, as ``jax.ffi.register_ffi_target`` takes them.

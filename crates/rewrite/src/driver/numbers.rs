@@ -47,7 +47,8 @@ pub enum FloatMode {
 }
 
 impl FloatMode {
-    const ALL: [Self; 4] = [Self::Exact, Self::Bounded, Self::Guarded, Self::Fast];
+    /// All modes, the strictest first.
+    pub const ALL: [Self; 4] = [Self::Exact, Self::Bounded, Self::Guarded, Self::Fast];
 
     /// Returns the mode by the [name](Class::name) of the most that it allows.
     pub fn named(name: &str) -> Option<Self> {
@@ -60,7 +61,7 @@ impl FloatMode {
     }
 
     /// Returns the most that is allowed.
-    const fn most(self) -> Class {
+    pub const fn most(self) -> Class {
         match self {
             Self::Exact => Class::Exact,
             Self::Bounded => Class::Bounded,

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 
 from tilewright import _core
-from tilewright._jax import _internals
-from tilewright._jax._settings import Settings
+from tilewright._jax import _internals, _tune
+from tilewright._jax._report import Decision
+from tilewright._jax._settings import Settings, without_marks
 from tilewright._numerics import numerics
 from tilewright._reports import Explanation
 
@@ -25,6 +26,7 @@ class FunctionExplanation(Explanation):
         original: _core.Module,
         rewritten: _core.Module,
         texts: Sequence[str],
+        decision: Decision | None,
     ) -> None:
         as_json, table, explanation = texts
         super().__init__(table, json.loads(as_json), explanation)
@@ -32,10 +34,13 @@ class FunctionExplanation(Explanation):
         self.original = original
         """The module as JAX wrote it."""
         self.rewritten = rewritten
+        self.decision = decision
+        """What measuring has decided for these arguments; none if nothing was measured."""
         self._table = table
 
     def __str__(self) -> str:
-        return f"{self.explanation}\n\n{self._table}"
+        measured = f"\n\nMeasured; `{self.decision.winner}` runs:\n{self.decision}" if self.decision else ""
+        return f"{self.explanation}\n\n{self._table}{measured}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -69,6 +74,8 @@ def explain(
         rewritten, *texts = _core.optimize(
             original, chosen, numerics=settings.numerics, layers=True
         )
-        return FunctionExplanation(chosen, original, rewritten, texts)
+        texts = [without_marks(text) for text in texts]
+        decision = _tune.decision_on(lowered, settings)
+        return FunctionExplanation(chosen, original, rewritten, texts, decision)
 
     return explained

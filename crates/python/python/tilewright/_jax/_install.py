@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright._jax._jit import is_ready
 from tilewright._jax._report import amend, report
-from tilewright._jax._settings import OnError, Settings, is_off, plain
+from tilewright._jax._settings import OnError, Settings, is_off, is_tuned, plain
 from tilewright._numerics import numerics
 
 # Modules of fewer ops are left alone: eager operations of JAX are compiled one by one.
@@ -27,6 +27,8 @@ def install(
     guards: bool = True,
     fast_math: bool = False,
     on_error: OnError = "warn",
+    tune: bool | None = None,
+    tune_seconds: float = 10.0,
 ) -> None:
     """Rewrites whatever JAX compiles in this process from now on.
 
@@ -36,14 +38,37 @@ def install(
     global _before, _settings
     from tilewright._jax import _selftest
 
-    settings = Settings(target, numerics(exact, guards, fast_math), on_error)
+    settings = Settings(
+        target,
+        numerics(exact, guards, fast_math),
+        on_error,
+        tune=is_tuned(tune),
+        tune_seconds=tune_seconds,
+    )
     if _before is None:
         why = _selftest.why_unusable()
         if why is not None:
             _selftest.tell(why, settings)
             return
         _hook()
+    if settings.tune:
+        from tilewright._jax import _tune
+
+        _tune.watch()
     _settings = settings
+
+
+def settings_for(module: Any) -> Settings | None:
+    """The settings by which a module is rewritten as a whole; none if it is left alone."""
+    return _settings if _settings is not None and _is_large(module) else None
+
+
+def _is_large(module: Any) -> bool:
+    from tilewright._jax import _internals as internals
+
+    functions = list(internals.functions(module))
+    ops = [op for function in functions for op in internals.contents(function).op_names]
+    return len(ops) >= _LEAST_OPS
 
 
 def uninstall() -> None:
@@ -120,9 +145,7 @@ def _rewritten(backend: Any, module: Any, settings: Settings) -> Any:
     target = settings.target_on(internals.platform_of(backend))
     if target is None:
         return module
-    functions = list(internals.functions(module))
-    ops = [op for function in functions for op in internals.contents(function).op_names]
-    if len(ops) < _LEAST_OPS:
+    if not _is_large(module):
         return module
     name = internals.module_name(module)
     if _sharded.is_divided(module):

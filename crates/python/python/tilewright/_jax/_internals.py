@@ -5,17 +5,21 @@ Everything here is checked by the self-test in `_selftest.py` before it is used 
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-from jax._src import compiler
+from jax._src import compiler, distributed, pjit
+from jax._src.interpreters import pxla
 from jax._src.lib import _jax  # type: ignore[attr-defined]
 from jax._src.lib.mlir import ir  # type: ignore[attr-defined]
 from jax._src.lib.mlir.dialects import func as func_dialect
 from jax.extend import mlir as extend_mlir
 from jax.extend.core.primitives import jit_p
 from jax.interpreters import mlir
+from jaxlib import xla_client
 
 MAIN = "main"
 
@@ -45,6 +49,71 @@ def compile_function() -> Compile:
 def set_compile_function(function: Compile) -> None:
     """Compiles every module by another function from now on."""
     compiler.compile_or_get_cached = function
+
+
+def compile_method() -> Compile:
+    """The method by which JAX compiles what it has lowered."""
+    return pxla.MeshComputation.compile
+
+
+def set_compile_method(method: Compile) -> None:
+    """Compiles whatever JAX has lowered by another method from now on."""
+    pxla.MeshComputation.compile = method  # type: ignore[method-assign]
+
+
+def arguments_of_caller() -> tuple[Any, ...] | None:
+    """The arguments of the `jit` that calls the compile method that calls this; none if no `jit` does,
+    but someone who compiles ahead of time."""
+    frame = sys._getframe(2)
+    is_call = frame.f_code is pjit._pjit_call_impl_python.__code__
+    return tuple(frame.f_locals["args"]) if is_call else None
+
+
+class Lowered:
+    """What JAX has lowered and is about to compile: its `MeshComputation`."""
+
+    def __init__(self, computation: Any) -> None:
+        self.computation = computation
+        self.module: Module = computation.stablehlo()
+        args = computation.compile_args
+        self.backend = args["backend"]
+        self.number_of_devices = int(args["num_devices"])
+        mutated = getattr(args["mut"], "in_mut", None)
+        self.is_pure = not (
+            args["ordered_effects"]
+            or args["unordered_effects"]
+            or args["host_callbacks"]
+            or any(one is not None for one in mutated or ())
+        )
+        self.devices = tuple(computation._device_list or ())
+        self.all_donated = tuple(computation._donated_invars)
+
+    def with_module(self, module: Module) -> Any:
+        """The `MeshComputation` of another module with the same arguments and results."""
+        made = copy.copy(self.computation)
+        made._hlo, made._executable = module, None
+        return made
+
+    def donated(self, count: int) -> list[bool]:
+        """Which of the last `count` arguments are donated; constants come before them."""
+        return list(self.all_donated[-count:]) if count else []
+
+    def run(self, compiled: Any, args: Iterable[Any]) -> list[Any]:
+        """The results of a compiled program."""
+        constants = self.computation.const_args
+        if hasattr(compiled, "shard_const_args"):
+            constants = compiled.shard_const_args(constants)
+        return list(compiled.unsafe_call(*constants, *args))
+
+
+def computation_of(lowered: Any) -> Any:
+    """The `MeshComputation` of what `jit(f).lower` returns."""
+    return lowered._lowering
+
+
+def distributed_client() -> Any:
+    """The key-value store that the processes of a program share."""
+    return distributed.global_state.client
 
 
 def compiled_text(program: Any) -> str:
@@ -351,6 +420,18 @@ def to_hlo(module: ir.Module) -> bytes:
 def to_stablehlo(proto: bytes) -> bytes:
     """A serialised `HloModuleProto` as StableHLO in bytecode, by jaxlib's conversion."""
     return bytes(extend_mlir.hlo_to_stablehlo(proto))
+
+
+def executable(bytecode: bytes, device: Any) -> Callable[[list[Any]], list[Any]]:
+    """A program in MLIR's bytecode, compiled for one device: a function of arrays on that device."""
+    devices, options = xla_client.DeviceList((device,)), xla_client.CompileOptions()
+    loaded = device.client.compile_and_load(bytecode, devices, options)
+
+    def run(args: list[Any]) -> list[Any]:
+        results = loaded.execute_sharded(args)
+        return [shards[0] for shards in results.disassemble_into_single_device_arrays()]
+
+    return run
 
 
 def from_bytecode(bytecode: bytes, context: ir.Context) -> ir.Module:

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import jax
 import numpy as np
 
-from tilewright._jax._settings import OnError, Settings, is_off, plain, settings_of
+from tilewright._jax._settings import OnError, Settings, is_off, is_tuned, plain, settings_of
 from tilewright._numerics import numerics
 
 P = ParamSpec("P")
@@ -36,9 +36,23 @@ class Marked:
         functools.update_wrapper(self, function)
         self.function = function
         self._key = (function, settings)
+        if settings.tune:
+            # What is measured is a whole module, which has the name of the outer `jit`.
+            self.__name__ = self.__qualname__ = self._name()
+
+    def _name(self) -> str:
+        function, settings = self._key
+        return getattr(function, "__name__", type(function).__name__) + settings.mark
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether forms of the function are measured."""
+        return self._key[1].tune
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function, settings = self._key
+        if settings.tune:
+            return function(*args, **kwargs)
         leaves, tree = jax.tree.flatten((args, kwargs))
         is_array = [isinstance(leaf, (jax.core.Tracer, jax.Array, np.ndarray)) for leaf in leaves]
 
@@ -51,8 +65,7 @@ class Marked:
             own_args, own_kwargs = jax.tree.unflatten(tree, mixed)
             return function(*own_args, **own_kwargs)
 
-        name = getattr(function, "__name__", type(function).__name__)
-        inner.__name__ = inner.__qualname__ = name + settings.mark
+        inner.__name__ = inner.__qualname__ = self._name()
         return jax.jit(inner)(
             [leaf for is_one, leaf in zip(is_array, leaves, strict=True) if is_one]
         )
@@ -71,6 +84,10 @@ def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
         return function
     if settings.native:
         settings = _with_kernels(settings)
+    if settings.tune:
+        from tilewright._jax import _tune
+
+        _tune.watch()
     # JAX remembers what it traced as long as the function lives, so this one lives as long as
     # the function that it is made from.
     known: Marked | None = getattr(function, _MADE, {}).get(settings)
@@ -97,6 +114,8 @@ def jit(
     fast_math: bool = False,
     on_error: OnError = "warn",
     native: bool = False,
+    tune: bool | None = None,
+    tune_seconds: float = 10.0,
     **jit_kwargs: Any,
 ) -> Any:
     """`jax.jit`, with Tilewright's rewriter between tracing and XLA.
@@ -109,10 +128,14 @@ def jit(
     happens if the rewriter fails: `warn` once and compile the function as it is, `ignore`, or
     `raise`. With `native`, reductions of arguments on a CPU are made by kernels of this package
     where these are faster than XLA's; such a function
-    cannot be exported. All other arguments are those of
+    cannot be exported. With `tune`, which is on by default where the variable `TILEWRIGHT_TUNE` is set,
+    the first call for each kind of arguments measures the original and what the rewriter makes of
+    it, for about `tune_seconds` beside compiling the original, and the fastest serves all calls. All other arguments are those of
     `jax.jit`, and so is the result.
     """
-    settings = Settings(target, numerics(exact, guards, fast_math), on_error, native)
+    settings = Settings(
+        target, numerics(exact, guards, fast_math), on_error, native, is_tuned(tune), tune_seconds
+    )
     if fun is None:
         return functools.partial(
             jit,
@@ -122,6 +145,8 @@ def jit(
             fast_math=fast_math,
             on_error=on_error,
             native=native,
+            tune=tune,
+            tune_seconds=tune_seconds,
             **jit_kwargs,
         )
     return jax.jit(marked(fun, settings), **jit_kwargs)

@@ -4,8 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import json
 import threading
 from collections.abc import Sequence
+from typing import Any
+
+from tilewright import _core
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """What won of the forms of a program."""
+
+    function: str
+    """The name of the function."""
+    winner: str
+    """The name of the form that runs: `original`, `default`, or what differs from the default."""
+    forms: list[dict[str, Any]]
+    """The forms with their times, the original first."""
+    seconds: float
+    """The time to decide, compilations included; 0 if it was remembered."""
+
+    @property
+    def measured(self) -> float:
+        """How many times faster than the original the winner was."""
+        return next((one["measured"] or 1.0 for one in self.forms if one["name"] == self.winner), 1.0)
+
+    def __str__(self) -> str:
+        return _core.tune_table(json.dumps(self.forms))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +57,15 @@ class Entry:
     ratio_error: float = 1.0
     """The factor within which nine in ten ratios of the engine were the modelled one; 1 if
     nothing was modelled."""
+    decision: Decision | None = None
+    """What was measured; none unless the function was to be tuned."""
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether another form than the original runs."""
+        if self.decision is not None:
+            return self.decision.winner != "original"
+        return self.outcome.startswith("rewritten")
 
     @property
     def ratio(self) -> float:
@@ -61,17 +96,21 @@ class Report(Sequence[Entry]):
     @property
     def rewritten(self) -> tuple[Entry, ...]:
         """The functions that were rewritten."""
-        return tuple(entry for entry in self if entry.outcome == "rewritten")
+        return tuple(entry for entry in self if entry.is_rewritten)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = [
-            ("function", "target", "outcome", "instructions", "modelled", "seconds")
+            ("function", "target", "outcome", "instructions", "modelled", "measured", "seconds")
         ]
         for entry in self:
-            modelled = f"{entry.ratio:.2f}x" if entry.outcome == "rewritten" else ""
+            decision = entry.decision
+            modelled = f"{entry.ratio:.2f}x" if entry.is_rewritten else ""
+            measured = f"{decision.measured:.2f}x" if decision else ""
             count = str(entry.instructions or "")
-            row = (entry.name, entry.target, entry.outcome, count, modelled)
+            row = (entry.name, entry.target, entry.outcome, count, modelled, measured)
             rows.append((*row, f"{entry.seconds:.3f}"))
+        if not any(entry.decision for entry in self):
+            rows = [(*row[:5], row[6]) for row in rows]
         return rows
 
     def __repr__(self) -> str:

@@ -7,16 +7,18 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import re
 import threading
 import time
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 from tilewright import _core
 from tilewright._errors import TilewrightError
 from tilewright._jax import _internals as internals
 from tilewright._jax import _native, _originals
-from tilewright._jax._report import Entry, record
+from tilewright._jax._report import Decision, Entry, record
 from tilewright._jax._settings import Settings, plain
 
 
@@ -48,10 +50,14 @@ _MOST_REMEMBERED = 256
 # Bytes of a serialised instruction, beyond which some are large constants.
 _LARGE = 4096
 
+# The name of a module in its text, on which nothing depends.
+_NAME = re.compile(r"HloModule [^,\n]+")
+
+# Digest, target, numerics, whether kernels are called, form.
+Key = tuple[str, str, str, bool, str]
+
 _LOCK = threading.Lock()
-_REMEMBERED: collections.OrderedDict[tuple[bytes, str, bool, bool, bool], Outcome] = (
-    collections.OrderedDict()
-)
+_REMEMBERED: collections.OrderedDict[Key, Outcome] = collections.OrderedDict()
 
 _WARNED: set[str] = set()
 
@@ -78,19 +84,6 @@ def without_panics() -> Iterator[None]:
         raise
 
 
-def read(module: internals.Module) -> tuple[_core.Module, bytes]:
-    """A module as HLO, and the bytes that it was read from. What Tilewright does not read, jaxlib
-    converts, which takes five times as long."""
-    bytecode = internals.to_bytecode(module)
-    try:
-        with without_panics():
-            return _core.Module.load(bytecode), bytecode
-    except (TilewrightError, Bug):
-        proto = internals.to_hlo(module)
-        with without_panics():
-            return _core.Module.from_proto(proto), proto
-
-
 def written(module: _core.Module) -> bytes:
     """A module as StableHLO in bytecode. What Tilewright does not write, jaxlib converts."""
     try:
@@ -111,22 +104,87 @@ def parsed(rewritten: bytes, context: internals.Context) -> internals.Module:
         return internals.from_bytecode(internals.to_stablehlo(proto), context)
 
 
+# The name of the form that the settings make, and of the one that a program is written in.
+DEFAULT = "default"
+ORIGINAL = "original"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A module as HLO, and what identifies it."""
+
+    module: _core.Module
+    digest: str
+
+
+def source(module: internals.Module) -> Source:
+    """A module as HLO. What Tilewright does not read, jaxlib converts, which takes five times as long."""
+    contents = internals.to_bytecode(module)
+    try:
+        with without_panics():
+            read = _core.Module.load(contents)
+    except (TilewrightError, Bug):
+        contents = internals.to_hlo(module)
+        with without_panics():
+            read = _core.Module.from_proto(contents)
+    # The text has no metadata, but takes long to write where constants are large.
+    if len(contents) <= _LARGE * read.instruction_count:
+        contents = _NAME.sub("HloModule", read.to_text("short"), count=1).encode()
+    return Source(read, hashlib.sha256(contents).hexdigest())
+
+
 def optimized(
-    source: tuple[_core.Module, bytes], target: str, settings: Settings, is_native: bool = False
+    source: Source,
+    target: str,
+    settings: Settings,
+    is_native: bool = False,
+    form: str = DEFAULT,
 ) -> Outcome:
     """Optimises a module, or remembers what was made of an equal one. If `is_native`, kernels of
-    this CPU reduce what they reduce faster than XLA."""
-    module, contents = source
-    # The text has no metadata, but takes long to write where constants are large.
-    has_large_constants = len(contents) > _LARGE * module.instruction_count
-    if not has_large_constants:
-        contents = module.to_text("short").encode()
-    digest = hashlib.sha256(contents).digest()
-    key = (digest, target, settings.numerics, is_native)
+    this CPU reduce what they reduce faster than XLA. `form` is one of `_core.candidates`."""
+    key = (source.digest, target, settings.numerics, is_native, form)
     with _LOCK:
         if key in _REMEMBERED:
             _REMEMBERED.move_to_end(key)
             return _REMEMBERED[key]
+    if form == DEFAULT:
+        outcome = _by_default(source.module, target, settings, is_native)
+    else:
+        outcome = _by_name(source, target, settings, form)
+    remember(key, outcome)
+    return outcome
+
+
+def _by_name(source: Source, target: str, settings: Settings, form: str) -> Outcome:
+    default = optimized(source, target, settings)
+    with without_panics():
+        made = _core.candidates(source.module, target, numerics=settings.numerics, name=form)
+    if not made:
+        return dataclasses.replace(default, rewritten=None, cycles_after=default.cycles_before)
+    return of_form(default, made[0][0], json.loads(made[0][1]))
+
+
+def remember(key: Key, outcome: Outcome) -> None:
+    """Keeps what was made of a module."""
+    with _LOCK:
+        _REMEMBERED[key] = outcome
+        while len(_REMEMBERED) > _MOST_REMEMBERED:
+            _REMEMBERED.popitem(last=False)
+
+
+def of_form(default: Outcome, made: _core.Module, form: dict[str, Any]) -> Outcome:
+    """The outcome of one of the `_core.candidates`, with what is known of it, beside the default."""
+    return dataclasses.replace(
+        default,
+        rewritten=written(made),
+        cycles_after=default.cycles_before / form["modelled"],
+        explanation=f"`{form['name']}`, made by {', '.join(form['passes'])}",
+    )
+
+
+def _by_default(
+    module: _core.Module, target: str, settings: Settings, is_native: bool
+) -> Outcome:
     # Kernels come first: the rewriter reduces in steps what is left to XLA.
     called, told = with_kernels(module, target, settings.numerics) if is_native else (None, "")
     with without_panics():
@@ -137,7 +195,7 @@ def optimized(
     is_rewritten = called is not None or not found["unchanged"]
     if called is not None:
         explanation = f"{explanation}\n{told}"
-    outcome = Outcome(
+    return Outcome(
         rewritten=written(better) if is_rewritten else None,
         instructions=module.instruction_count,
         cycles_before=found["before"]["cycles"],
@@ -145,11 +203,6 @@ def optimized(
         ratio_error=found["ratio_error"],
         explanation=explanation,
     )
-    with _LOCK:
-        _REMEMBERED[key] = outcome
-        while len(_REMEMBERED) > _MOST_REMEMBERED:
-            _REMEMBERED.popitem(last=False)
-    return outcome
 
 
 def with_kernels(
@@ -172,7 +225,10 @@ def with_kernels(
 _PARTITIONED = ("sdy.", "mpmd.")
 
 
-def _extracted(module: internals.Module, name: str, is_for_one_device: bool) -> internals.Module:
+def extracted_from(
+    module: internals.Module, name: str, is_for_one_device: bool
+) -> internals.Module:
+    """A module whose `main` is a function of another. Raises `Left` if it must stay as it is."""
     extracted, contents = internals.extract(module, name)
     if any(one.is_sharded for one in contents):
         # On the only device that there is, shardings say nothing.
@@ -219,8 +275,8 @@ def rewrite(
     start = time.perf_counter()
     outcome, why = None, "unchanged"
     try:
-        extracted = _extracted(module, name, is_for_one_device)
-        outcome = optimized(read(extracted), target, settings, is_native)
+        extracted = extracted_from(module, name, is_for_one_device)
+        outcome = optimized(source(extracted), target, settings, is_native)
         if outcome.rewritten is not None:
             body = parsed(outcome.rewritten, module.context)
             replace(module, name, body, _originals.keep(extracted))
@@ -234,7 +290,14 @@ def rewrite(
     return why == "rewritten"
 
 
-def note(name: str, target: str, why: str, outcome: Outcome | None, seconds: float) -> None:
+def note(
+    name: str,
+    target: str,
+    why: str,
+    outcome: Outcome | None,
+    seconds: float,
+    decision: Decision | None = None,
+) -> None:
     """Records what became of a function."""
     record(
         Entry(
@@ -247,6 +310,7 @@ def note(name: str, target: str, why: str, outcome: Outcome | None, seconds: flo
             ratio_error=outcome.ratio_error if outcome else 1.0,
             seconds=seconds,
             explanation=outcome.explanation if outcome else "",
+            decision=decision,
         )
     )
 

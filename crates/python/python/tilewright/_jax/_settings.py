@@ -24,6 +24,9 @@ DEVICE_ENGINES = {"tpu": "tpu-v5e", "cuda": "xla-gpu-h100"}
 
 MARK = "__tilewright_"
 
+# The seconds that measuring may take.
+_SECONDS = 10.0
+
 _OFF: contextvars.ContextVar[bool] = contextvars.ContextVar("tilewright_off", default=False)
 
 
@@ -41,6 +44,13 @@ def off() -> Iterator[None]:
 def is_off() -> bool:
     """Whether an `off` is around."""
     return _OFF.get()
+
+
+def is_tuned(tune: bool | None) -> bool:
+    """Whether forms are to be measured: as asked, or else as the variable `TILEWRIGHT_TUNE` says."""
+    if tune is not None:
+        return tune
+    return os.environ.get("TILEWRIGHT_TUNE", "") not in ("", "0")
 
 
 @functools.cache
@@ -67,10 +77,14 @@ class Settings:
     numerics: str = "guarded"
     on_error: OnError = "warn"
     native: bool = False
+    tune: bool = False
+    tune_seconds: float = _SECONDS
 
     def __post_init__(self) -> None:
         if self.on_error not in ("warn", "raise", "ignore"):
             raise ValueError(f"on_error is 'warn', 'raise' or 'ignore', not {self.on_error!r}")
+        if not 0.0 < self.tune_seconds < float("inf"):
+            raise ValueError(f"tune_seconds is a positive number, not {self.tune_seconds!r}")
 
     def target_on(self, platform: str) -> str | None:
         """The target on a platform, by JAX's name for lowering; none if modules stay as they are there."""
@@ -93,6 +107,8 @@ class Settings:
         kinds = [
             (self.numerics.replace("-", "_"), True),
             ("native", self.native),
+            ("tune", self.tune),
+            (re.sub(r"\W", "_", str(self.tune_seconds)), self.tune_seconds != _SECONDS),
             (self.on_error, True),
         ]
         mark = MARK + "_".join([target, *(kind for kind, is_set in kinds if is_set)])
@@ -107,6 +123,11 @@ def settings_of(name: str) -> Settings | None:
     """The settings that the name of a function asks for; none if it is an ordinary one."""
     at = name.rfind(MARK)
     return _KNOWN.get(name[at:]) if at >= 0 else None
+
+
+def without_marks(text: str) -> str:
+    """A text that names functions, with their names as they are in the program."""
+    return re.sub(rf"{MARK}\w+", "", text)
 
 
 def plain(name: str) -> str:

@@ -89,18 +89,9 @@ def rewritten(module: Any, target: str, settings: Settings, name: str) -> Any:
     start = time.perf_counter()
     outcome, why = None, "unchanged"
     try:
-        if internals.integer_attribute(module, "mhlo.num_replicas", 1) != 1:
-            raise _rewrite.Left("replicas")
-        if not internals.shardings_come_back(module):
-            raise _rewrite.Left("sharded")
-        outcome = _rewrite.optimized(_rewrite.read(module), target, settings)
+        outcome = _rewrite.optimized(source(module), target, settings)
         if outcome.rewritten is not None:
-            copy = internals.copy_of(module)
-            body = _rewrite.parsed(outcome.rewritten, copy.context)
-            internals.restore_shardings(body)
-            internals.verify_beside(body, copy)
-            _rewrite.replace(copy, internals.MAIN, body)
-            module, why = copy, "rewritten"
+            module, why = with_body(module, outcome.rewritten), "rewritten"
     except _rewrite.Left as left:
         why = str(left)
     except Exception as error:
@@ -108,3 +99,22 @@ def rewritten(module: Any, target: str, settings: Settings, name: str) -> Any:
         _rewrite.failed(name, error, settings)
     _rewrite.note(name, target, why, outcome, time.perf_counter() - start)
     return module
+
+
+def source(module: Any) -> _rewrite.Source:
+    """A divided module as HLO. Raises `Left` if it must stay as it is."""
+    if internals.integer_attribute(module, "mhlo.num_replicas", 1) != 1:
+        raise _rewrite.Left("replicas")
+    if not internals.shardings_come_back(module):
+        raise _rewrite.Left("sharded")
+    return _rewrite.source(module)
+
+
+def with_body(module: Any, rewritten: bytes) -> Any:
+    """A copy of a divided module whose `main` is that of a rewritten one."""
+    copy = internals.copy_of(module)
+    body = _rewrite.parsed(rewritten, copy.context)
+    internals.restore_shardings(body)
+    internals.verify_beside(body, copy)
+    _rewrite.replace(copy, internals.MAIN, body)
+    return copy

@@ -1,0 +1,504 @@
+"""`tune=True`: what is measured, what wins, and what is remembered; beside plain `jax.jit`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tilewright
+from tilewright._jax import _decisions, _forms, _measure, _rewrite
+
+X = np.random.default_rng(0).standard_normal((4, 16, 16, 320)).astype(np.float32)
+SCALE = np.linspace(0.5, 2.0, 320, dtype=np.float32)
+
+
+def group_norm(x: jax.Array, scale: jax.Array) -> jax.Array:
+    """Over groups of ten channels."""
+    grouped = x.reshape(*x.shape[:-1], 32, x.shape[-1] // 32)
+    mean = grouped.mean((1, 2, 4), keepdims=True)
+    var = ((grouped - mean) ** 2).mean((1, 2, 4), keepdims=True)
+    return ((grouped - mean) * jax.lax.rsqrt(var + 1e-5)).reshape(x.shape) * scale
+
+
+def loss(x: jax.Array, scale: jax.Array) -> jax.Array:
+    """With a gradient that the rewriter changes in several ways."""
+    return (jax.nn.silu(group_norm(x, scale)) ** 2).mean()
+
+
+STEP = jax.value_and_grad(loss, (0, 1))
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No test sees what another decided."""
+    path = tmp_path / "decisions.jsonl"
+    monkeypatch.setenv("TILEWRIGHT_DECISIONS", str(path))
+    forget()
+    tilewright.report(clear=True)
+    yield path
+    forget()
+
+
+def forget() -> None:
+    """As in a new process."""
+    _rewrite._REMEMBERED.clear()
+    _rewrite._WARNED.clear()
+    _decisions._KNOWN.clear()
+    _decisions._LOADED.clear()
+    jax.clear_caches()
+
+
+@pytest.fixture
+def times(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Seconds by form, which are what is measured; 1 for those that are not named."""
+    named: dict[str, float] = {}
+    compiled: dict[int, str] = {}
+    module_of, with_module = _forms.Program.module_of, _measure.internals.Lowered.with_module
+
+    def known(self: Any, name: str) -> Any:
+        module = module_of(self, name)
+        compiled[id(module)] = name
+        return module
+
+    def computation(self: Any, module: Any) -> Any:
+        made = with_module(self, module)
+        made._tested_form = compiled[id(module)]
+        return made
+
+    monkeypatch.setattr(_forms.Program, "module_of", known)
+    monkeypatch.setattr(_measure.internals.Lowered, "with_module", computation)
+    race = _measure._core.Race
+
+    class Raced:
+        def __init__(self, *args: Any) -> None:
+            self.race = race(*args)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.race, name)
+
+        def record(self, _: float) -> None:
+            name = self.forms[self.race.next]["name"]
+            self.race.record(named.get(name, 1e-3))
+
+    monkeypatch.setattr(_measure._core, "Race", Raced)
+    run_race = _measure.race
+
+    def with_forms(program: Any, forms: Any, *rest: Any) -> Any:
+        Raced.forms = forms
+        return run_race(program, forms, *rest)
+
+    monkeypatch.setattr("tilewright._jax._tune.race", with_forms)
+    return named
+
+
+def tuned(f: Callable[..., Any], **options: Any) -> Any:
+    """`f`, tuned; whatever goes wrong is an error."""
+    return tilewright.jit(f, **{"tune": True, "on_error": "raise", "tune_seconds": 2.0, **options})
+
+
+def last() -> Any:
+    """What the report says last."""
+    return tilewright.report()[-1]
+
+
+def assert_right(results: Any, f: Callable[..., Any] = STEP, *args: Any) -> None:
+    """Fails unless results are those of plain JAX."""
+    for one, other in zip(
+        jax.tree.leaves(results), jax.tree.leaves(jax.jit(f)(*(args or (X, SCALE)))), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=1e-6)
+
+
+def decisions(path: Path) -> list[dict[str, Any]]:
+    """The decisions in a file."""
+    return [json.loads(line) for line in path.read_text().splitlines() if line]
+
+
+def test_the_fastest_form_runs_and_is_remembered(fresh: Path, times: dict[str, float]) -> None:
+    times["default"], times["without factored-sums"] = 0.8e-3, 0.5e-3
+    step = tuned(STEP)
+    assert_right(step(X, SCALE))
+    assert last().outcome == "tuned: without factored-sums"
+    assert last().decision.measured == pytest.approx(2.0)
+    assert last().is_rewritten and "2.00x" in str(tilewright.report())
+    names = [form["name"] for form in last().decision.forms]
+    assert names[:2] == ["original", "default"] and "without rematerialize" in names
+    assert [one["winner"] for one in decisions(fresh)] == ["without factored-sums"]
+    # Later calls are of the compiled program.
+    count = len(tilewright.report())
+    step(X, SCALE)
+    assert len(tilewright.report()) == count
+
+
+def test_a_new_process_measures_nothing_again(
+    times: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times["without rematerialize"] = 0.5e-3
+    tuned(STEP)(X, SCALE)
+    forget()
+    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    assert_right(tuned(STEP)(X, SCALE))
+    assert last().outcome == "tuned: without rematerialize" and last().decision.seconds == 0.0
+    # Another name of the same function has the same decision.
+    assert_right(tuned(lambda x, scale: STEP(x, scale))(X, SCALE))
+    assert last().outcome == "tuned: without rematerialize"
+
+
+def test_the_original_runs_where_nothing_is_faster(times: dict[str, float]) -> None:
+    times["default"] = 0.99e-3
+    step = tuned(STEP)
+    assert_right(step(X, SCALE))
+    assert last().outcome == "tuned: original" and not last().is_rewritten
+    assert last().decision.measured == 1.0
+
+
+def test_each_kind_of_arguments_is_decided_by_itself(
+    fresh: Path, times: dict[str, float]
+) -> None:
+    step = tuned(STEP)
+    times["default"] = 0.5e-3
+    step(X, SCALE)
+    times["default"] = 2e-3
+    assert_right(step(X[:2], SCALE), STEP, X[:2], SCALE)
+    assert [one["winner"] for one in decisions(fresh)] == ["default", "original"]
+
+
+def test_real_times_decide(fresh: Path) -> None:
+    assert_right(tuned(STEP)(X, SCALE))
+    (decision,) = decisions(fresh)
+    original = decision["forms"][0]
+    assert original["seconds"] > 0 and original["measured"] == 1.0
+    assert decision["winner"] in [form["name"] for form in decision["forms"]]
+    assert decision["device"].endswith("x1") and jax.__version__[:4] in decision["engine"]
+
+
+def test_donated_arguments_are_copied(times: dict[str, float]) -> None:
+    times["default"] = 0.5e-3
+
+    def step(x: jax.Array, scale: jax.Array) -> jax.Array:
+        return x - 0.1 * jax.grad(loss)(x, scale)
+
+    x, scale = jnp.asarray(X), jnp.asarray(SCALE)
+    result = tuned(step, donate_argnums=0)(x, scale)
+    assert last().outcome == "tuned: default"
+    assert x.is_deleted() and not scale.is_deleted()
+    assert_right(result, step, X, SCALE)
+    # Whether arguments are donated is part of the program.
+    assert "donates 0" in json.dumps(list(_decisions._KNOWN))
+
+
+def test_effects_happen_once(times: dict[str, float]) -> None:
+    seen = []
+
+    def step(x: jax.Array, scale: jax.Array) -> jax.Array:
+        jax.debug.callback(lambda value: seen.append(value), x[0, 0, 0, 0])
+        return loss(x, scale)
+
+    tuned(step)(X, SCALE)
+    jax.effects_barrier()
+    assert len(seen) == 1
+    assert "not tuned: effects" in last().outcome and last().decision is None
+
+
+def test_forms_that_fail_or_differ_are_out(
+    times: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times.update({"default": 0.1e-3, "without rematerialize": 0.2e-3, "without factored-sums": 0.5e-3})
+    module_of = _forms.Program.module_of
+
+    def failing(self: Any, name: str) -> Any:
+        if name == "default":
+            raise RuntimeError("RESOURCE_EXHAUSTED: out of memory\nand more")
+        return module_of(self, name)
+
+    difference = _measure._difference
+    compared = []
+
+    def differing(expected: Any, results: Any) -> str:
+        compared.append(difference(expected, results))
+        return "output 0 differs: not finite" if len(compared) == 1 else compared[-1]
+
+    monkeypatch.setattr(_forms.Program, "module_of", failing)
+    monkeypatch.setattr(_measure, "_difference", differing)
+    assert_right(tuned(STEP)(X, SCALE))
+    why = {form["name"]: form["outcome"] for form in last().decision.forms}
+    assert why["default"] == "RuntimeError: RESOURCE_EXHAUSTED: out of memory"
+    assert list(why.values()).count("output 0 differs: not finite") == 1
+    assert last().outcome.startswith("tuned: ") and not any(compared)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differs"),
+    [
+        ([1.0, 2.0], [1.0, 2.0005], False),
+        ([1.0, 2.0], [1.0, 2.01], True),
+        ([1.0, np.inf], [1.0, np.inf], False),
+        ([1.0, 2.0], [1.0, np.nan], True),
+        ([1.0, np.nan], [1.0, 3.0], False),
+        ([0.0, 0.0], [0.0, 1e-30], True),
+    ],
+)
+def test_results_are_compared(a: list[float], b: list[float], differs: bool) -> None:
+    first, second = (jnp.asarray(one, jnp.float32) for one in (a, b))
+    assert bool(_measure._difference([first], [second])) == differs
+    assert not _measure._difference([first], [first])
+
+
+def test_whole_numbers_and_keys_are_compared_exactly() -> None:
+    numbers = [jnp.arange(3), jnp.arange(3) + 1]
+    keys = [jax.random.key(0), jax.random.key(1)]
+    for one, other in (numbers, keys):
+        assert not _measure._difference([one], [one])
+        assert _measure._difference([one], [other])
+
+
+def test_an_error_of_the_program_is_its_own(times: dict[str, float]) -> None:
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        tuned(lambda x, scale: STEP(jnp.log(-jnp.abs(x)), scale))(X, SCALE)
+
+
+def test_what_fails_in_the_rewriter_leaves_the_original(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(_forms.Program, "forms", failing)
+    with pytest.warns(tilewright.TilewrightWarning, match="broken"):
+        assert_right(tuned(STEP, on_error="warn")(X, SCALE))
+
+
+def test_a_file_that_cannot_be_written_is_one_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: dict[str, float]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TILEWRIGHT_DECISIONS", str(tmp_path / "file" / "decisions.jsonl"))
+    times["default"] = 0.5e-3
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert_right(tuned(STEP)(X, SCALE))
+        tuned(STEP)(X[:2], SCALE)
+    ours = [one for one in caught if one.category is tilewright.TilewrightWarning]
+    assert 1 <= len(ours) <= 2 and last().outcome == "tuned: default"
+    monkeypatch.setenv("TILEWRIGHT_DECISIONS", "")
+    forget()
+    assert_right(tuned(STEP)(X, SCALE))
+
+
+def test_a_damaged_file_is_one_warning(fresh: Path, times: dict[str, float]) -> None:
+    times["default"] = 0.5e-3
+    fresh.write_bytes(b"\xff\x00{]\n{}\n")
+    with pytest.warns(tilewright.TilewrightWarning, match="no decisions"):
+        assert_right(tuned(STEP)(X, SCALE))
+    assert last().outcome == "tuned: default"
+    forget()
+    with pytest.warns(tilewright.TilewrightWarning, match="no decisions"):
+        tuned(STEP)(X, SCALE)
+    assert last().decision.seconds == 0.0
+
+
+def test_a_decision_on_another_form_of_that_name_does_not_hold(
+    fresh: Path, times: dict[str, float]
+) -> None:
+    times["default"] = 0.5e-3
+    tuned(STEP)(X, SCALE)
+    (decision,) = decisions(fresh)
+    fresh.write_text(json.dumps({**decision, "digest": "0" * 64}) + "\n")
+    forget()
+    tuned(STEP)(X, SCALE)
+    assert last().decision.seconds > 0.0
+    # Neither does one on a form that nobody knows.
+    fresh.write_text(json.dumps({**decision, "winner": "nothing"}) + "\n")
+    forget()
+    tuned(STEP)(X, SCALE)
+    assert last().decision.seconds > 0.0
+
+
+def test_decisions_come_with_a_program(
+    fresh: Path, times: dict[str, float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    times["without rematerialize"] = 0.5e-3
+    tuned(STEP)(X, SCALE)
+    shipped = tmp_path / "shipped.jsonl"
+    fresh.rename(shipped)
+    forget()
+    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    tilewright.load_decisions(shipped)
+    tuned(STEP)(X, SCALE)
+    assert last().outcome == "tuned: without rematerialize"
+    with pytest.raises(OSError, match="absent"):
+        tilewright.load_decisions(tmp_path / "absent")
+
+
+def test_in_traced_functions_it_is_the_default(times: dict[str, float]) -> None:
+    tuned_loss = tuned(loss)
+    assert_right(jax.jit(jax.value_and_grad(tuned_loss, (0, 1)))(X, SCALE))
+    assert last().outcome == "rewritten" and last().decision is None
+    many = jax.vmap(tuned_loss, (0, None))(X[:, None], SCALE)
+    assert_right(many, jax.vmap(loss, (0, None)), X[:, None], SCALE)
+
+
+def test_ahead_of_time_without_arguments(times: dict[str, float]) -> None:
+    compiled = tuned(STEP).lower(X, SCALE).compile()
+    assert_right(compiled(X, SCALE))
+    assert last().outcome == "rewritten" and last().decision is None
+
+
+def test_tune_measures_before_it_is_used(
+    times: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times["without rematerialize"] = 0.5e-3
+    step = tuned(STEP, donate_argnums=0)
+    x = jnp.asarray(X)
+    decision = tilewright.tune(step)(x, SCALE)
+    assert decision is not None and decision.winner == "without rematerialize" and not x.is_deleted()
+    assert "fastest" in str(decision) and "slower" in str(decision)
+    shape = jax.ShapeDtypeStruct(X.shape, X.dtype)
+    assert tilewright.tune(STEP, tune_seconds=2.0)(shape, SCALE).winner == "without rematerialize"
+    assert tilewright.tune(lambda x: x + 1)(X) is None
+    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    tuned(STEP)(X, SCALE)
+    assert last().outcome == "tuned: without rematerialize"
+    explanation = tilewright.explain(STEP)(X, SCALE)
+    assert explanation.decision.winner == "without rematerialize"
+    assert "Measured; `without rematerialize` runs" in str(explanation)
+    assert "__tilewright" not in str(tilewright.explain(step)(X, SCALE))
+
+
+def test_off_measures_nothing(times: dict[str, float]) -> None:
+    with tilewright.off():
+        assert_right(tuned(STEP)(X, SCALE))
+    assert not tilewright.report()
+
+
+def test_the_time_to_decide_is_a_positive_number() -> None:
+    for wrong in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="tune_seconds"):
+            tilewright.jit(STEP, tune=True, tune_seconds=wrong)
+
+
+def test_exports_are_rewritten_by_default(times: dict[str, float]) -> None:
+    exported = jax.export.export(tuned(loss))(X, SCALE)
+    np.testing.assert_allclose(exported.call(X, SCALE), loss(X, SCALE), rtol=1e-5)
+
+
+PROGRAM = """
+    import jax, numpy as np, tilewright
+
+    def loss(x, scale):
+        grouped = x.reshape(4, 256, 32, 10)
+        mean = grouped.mean((1, 3), keepdims=True)
+        var = ((grouped - mean) ** 2).mean((1, 3), keepdims=True)
+        normal = ((grouped - mean) * jax.lax.rsqrt(var + 1e-5)).reshape(x.shape)
+        return (jax.nn.silu(normal * scale) ** 2).mean()
+
+    step = jax.value_and_grad(loss, (0, 1))
+    x = np.random.default_rng(0).standard_normal((4, 256, 320)).astype(np.float32)
+    scale = np.ones(320, np.float32)
+"""
+
+
+def run(script: str, **environment: str) -> str:
+    """What a script prints that must not fail."""
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM) + textwrap.dedent(script)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=env, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_whole_programs_are_tuned_by_the_environment(fresh: Path) -> None:
+    script = """
+        results = jax.jit(step)(x, scale)
+        assert tilewright.report()[-1].decision is not None
+        print(tilewright.report())
+    """
+    for _ in range(2):
+        printed = run(script, TILEWRIGHT="1", TILEWRIGHT_TUNE="1")
+        assert "tuned: " in printed
+    assert len(decisions(fresh)) == 1
+
+
+def test_programs_for_several_devices_are_tuned(fresh: Path) -> None:
+    script = """
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+        mesh = Mesh(np.array(jax.devices()), ("batch",))
+        divided = NamedSharding(mesh, P("batch"))
+        whole = NamedSharding(mesh, P())
+        args = jax.device_put(x, divided), jax.device_put(scale, whole)
+        tuned = tilewright.jit(step, tune=True, tune_seconds=2.0, on_error="raise")
+        for one, other in zip(jax.tree.leaves(tuned(*args)), jax.tree.leaves(jax.jit(step)(*args))):
+            np.testing.assert_allclose(one, other, rtol=2e-4, atol=1e-6)
+        assert tilewright.report()[-1].decision is not None
+    """
+    run(script, XLA_FLAGS="--xla_force_host_platform_device_count=4")
+    (decision,) = decisions(fresh)
+    assert decision["device"].endswith("x4")
+
+
+def test_processes_that_run_one_program_use_one_form(tmp_path: Path) -> None:
+    """Each would choose another one by its own times."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    script = """
+        import os, sys
+        rank = int(os.environ["RANK"])
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize(f"localhost:{os.environ['PORT']}", 2, rank)
+        from tilewright._jax import _measure
+        seconds = _measure._Runner.seconds
+        turn = [0]
+        def measured(self, compiled):
+            seconds(self, compiled)
+            turn[0] += 1
+            return 1e-3 * (1 + 0.5 * ((turn[0] + rank) % 2))
+        _measure._Runner.seconds = measured
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+        mesh = Mesh(np.array(jax.devices()), ("batch",))
+        divided, whole = NamedSharding(mesh, P("batch")), NamedSharding(mesh, P())
+        own = slice(2 * rank, 2 * rank + 2)
+        args = (
+            jax.make_array_from_process_local_data(divided, x[own]),
+            jax.make_array_from_process_local_data(whole, scale),
+        )
+        tuned = tilewright.jit(step, tune=True, tune_seconds=2.0, on_error="raise")
+        value = tuned(*args)[0]
+        np.testing.assert_allclose(value, loss(x, scale), rtol=1e-5)
+        print(tilewright.report()[-1].outcome)
+    """
+    whole = textwrap.dedent(PROGRAM) + textwrap.dedent(script)
+    workers = []
+    for rank in range(2):
+        env = {
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "RANK": str(rank),
+            "PORT": str(port),
+            "TILEWRIGHT_DECISIONS": str(tmp_path / f"{rank}.jsonl"),
+        }
+        command = [sys.executable, "-c", whole]
+        pipe = subprocess.PIPE
+        workers.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env))
+    ended = [worker.communicate(timeout=300) for worker in workers]
+    for worker, (_, errors) in zip(workers, ended, strict=True):
+        if worker.returncode and any(why in errors for why in ("Address already in use", "Gloo")):
+            pytest.skip("two processes cannot meet on this machine")
+        assert worker.returncode == 0, errors
+    outcomes = {printed.strip().splitlines()[-1] for printed, _ in ended}
+    assert len(outcomes) == 1 and outcomes.pop().startswith("tuned: ")
