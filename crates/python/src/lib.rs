@@ -80,7 +80,7 @@ mod _core {
     use crate::shape::Shape;
     #[pymodule_export]
     use crate::tune::{
-        Race, candidates, decisions_path, find_decision, remember_decision, tune_table,
+        Race, candidates, decisions_path, find_decision, remember_decision, tune_table, widened,
     };
     #[pymodule_export]
     use crate::value::{Buffer, Literal};

@@ -86,6 +86,13 @@ impl Race {
     }
 }
 
+/// A module with all floats in f64; none if they cannot be.
+#[pyfunction]
+pub(crate) fn widened(py: Python<'_>, module: &Module) -> PyResult<Option<Module>> {
+    let verified = module.verified(py)?;
+    Ok(tilewright::interp::widened(&verified).ok().map(Into::into))
+}
+
 /// The times of forms as a table.
 #[pyfunction]
 pub(crate) fn tune_table(measured: &str) -> PyResult<String> {

@@ -109,9 +109,23 @@ fn the_original_wins_unless_it_is_beaten_by_two_percent() {
 
 #[test]
 fn of_equals_the_first_wins() {
-    let race = raced(2, |lane, _| [1.0, 0.8, 0.8][lane] * 1e-3);
+    for other in [0.8, 0.795] {
+        let noise = |lane: usize, run: usize| [1.0, 1.02, 1.01][(run + lane) % 3];
+        let race = raced(2, |lane, run| [1.0, 0.8, other][lane] * 1e-3 * noise(lane, run));
+        assert_eq!(race.winner(), Some(1));
+    }
+    assert_eq!(raced(2, |lane, _| [1.0, 0.8, 0.7][lane] * 1e-3).winner(), Some(2));
+}
+
+#[test]
+fn a_small_gain_must_be_one_beyond_doubt() {
+    // A gain of 4 %, and runs that differ by 6 %: it takes more than the first rounds to know.
+    let noise = [0.0, 0.06, 0.02, 0.05, 0.01];
+    let seconds =
+        |lane: usize, run: usize| [1.0, 0.96][lane] * (1.0 + noise[(run * (lane + 1)) % 5]);
+    let race = raced(1, |lane, run| 1e-3 * seconds(lane, run));
     assert_eq!(race.winner(), Some(1));
-    assert_eq!(race.lanes()[0].runs, 16);
+    assert!(race.lanes()[0].runs > 3, "{}", race.lanes()[0].runs);
 }
 
 #[test]

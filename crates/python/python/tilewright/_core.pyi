@@ -846,6 +846,9 @@ class Race:
     def measured(self, forms: str) -> str:
         """Returns the times of all forms as JSON, for what is known of them as JSON."""
 
+def widened(module: Module) -> Module | None:
+    """Returns the same module with all floats in f64; none if they cannot be."""
+
 def tune_table(measured: str) -> str:
     """Returns the times of forms, as JSON, as a table."""
 

@@ -18,7 +18,8 @@ const ENOUGH_ROUNDS: usize = 16;
 /// How a race is decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RaceOptions {
-    /// How many times faster than the original a candidate must be, beyond doubt, to win.
+    /// How many times faster than the original the median of a candidate's ratios must be for it to win. Beyond
+    /// doubt, it must be faster at all.
     pub least_gain: f64,
     /// The seconds of all runs after which the race ends; the first three rounds may take three times as long.
     pub seconds: f64,
@@ -139,11 +140,16 @@ impl Race {
         }
     }
 
-    /// Ends the race with what is known.
+    /// Ends the race with what is known: the first candidate wins that is about as fast as the fastest.
     pub fn end(&mut self) {
-        if self.winner.is_none() {
-            self.win(self.leader().filter(|&lane| self.beats_original(lane)).unwrap_or(ORIGINAL));
+        if self.winner.is_some() {
+            return;
         }
+        let best = self.leader().map_or(0.0, |leader| self.median_ratio(leader));
+        let wins =
+            |&lane: &usize| self.median_ratio(lane) * SAME >= best && self.beats_original(lane);
+        let winner = self.racing().find(wins).unwrap_or(ORIGINAL);
+        self.win(winner);
     }
 
     /// Returns where a lane stands.
@@ -224,20 +230,27 @@ impl Race {
         let is_enough = self.times.first().is_some_and(|times| times.len() >= ENOUGH_ROUNDS);
         let is_settled = self.racing().count() == 1 || (is_enough && self.racing().all(is_same));
         if is_settled && self.beats_original(leader) {
-            self.win(leader);
+            self.end();
         }
     }
 
     /// Returns the candidate whose median ratio is the largest.
     fn leader(&self) -> Option<usize> {
-        let ratio = |lane: usize| median(&self.ratios(ORIGINAL, lane)).unwrap_or(0.0);
         // Of equals, the first.
-        self.racing().rev().max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)))
+        let by_ratio =
+            |&a: &usize, &b: &usize| self.median_ratio(a).total_cmp(&self.median_ratio(b));
+        self.racing().rev().max_by(by_ratio)
+    }
+
+    /// Returns the median of how many times faster than the original a lane is; 0 before the first round.
+    fn median_ratio(&self, lane: usize) -> f64 {
+        median(&self.ratios(ORIGINAL, lane)).unwrap_or(0.0)
     }
 
     fn beats_original(&self, lane: usize) -> bool {
         let interval = median_interval(&self.ratios(ORIGINAL, lane));
-        interval.is_some_and(|(low, _)| low > self.options.least_gain)
+        interval.is_some_and(|(low, _)| low > 1.0)
+            && self.median_ratio(lane) >= self.options.least_gain
     }
 
     /// Returns the candidates that are still in the race.

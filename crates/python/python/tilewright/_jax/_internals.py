@@ -98,6 +98,11 @@ class Lowered:
         """Which of the last `count` arguments are donated; constants come before them."""
         return list(self.all_donated[-count:]) if count else []
 
+    def kept(self, args: Iterable[Any]) -> list[Any]:
+        """The arguments of `main`: constants, and those that are used."""
+        every = [*self.computation.const_args, *args]
+        return [every[at] for at in sorted(self.computation.compile_args["kept_var_idx"])]
+
     def run(self, compiled: Any, args: Iterable[Any]) -> list[Any]:
         """The results of a compiled program."""
         constants = self.computation.const_args

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from tilewright import _core
 from tilewright._jax import _internals as internals
 from tilewright._jax._forms import Program
+from tilewright._jax._judge import Judge
 
 # The original wins unless it is beaten by this factor.
 LEAST_GAIN = 1.02
@@ -40,7 +39,7 @@ def race(
     runner = _Runner(lowered, args)
     try:
         compiled = [compile(lowered.computation)]
-        expected = runner.results(compiled[0])
+        judge = Judge(program, args, runner.results(compiled[0]))
     except Exception as error:
         raise OwnError from error
     begun = time.perf_counter()
@@ -51,14 +50,14 @@ def race(
         if not peers.agree(is_late):
             try:
                 compiled[lane] = compile(lowered.with_module(program.module_of(form["name"])))
-                why = _difference(expected, runner.results(compiled[lane]))
+                why = judge.difference(runner.results(compiled[lane]))
             except Exception as error:
                 why = _first_line(error)
         why = next(filter(None, peers.gather(why)), "")
         if why:
             race.take_out(lane, why)
             compiled[lane] = None
-    del expected
+    del judge
     runner.repeat(compiled[0])
     while (lane := peers.agree(race.next)) is not None:
         try:
@@ -112,36 +111,3 @@ class _Runner:
             results = self._lowered.run(compiled, args)
         jax.block_until_ready(results)
         return (time.perf_counter() - start) / self._calls
-
-
-def _difference(expected: Sequence[Any], results: Sequence[Any]) -> str:
-    """Why results are not those of the original; empty if they are. Floats may differ by the root of
-    their type's unit in the last place, of the largest value: the passes' own bounds are closer, and
-    this is for what no pass should do."""
-    for number, (one, other) in enumerate(zip(expected, results, strict=True)):
-        for a, b in zip(_parts(one), _parts(other), strict=True):
-            why = _array_difference(a, b)
-            if why:
-                return f"output {number} differs: {why}"
-    return ""
-
-
-def _array_difference(a: np.ndarray, b: np.ndarray) -> str:
-    if not jnp.issubdtype(a.dtype, jnp.inexact):
-        return "" if np.array_equal(a, b) else "other values"
-    wide = np.complex128 if jnp.issubdtype(a.dtype, jnp.complexfloating) else np.float64
-    epsilon = float(jnp.finfo(a.dtype).eps)
-    a, b = a.astype(wide), b.astype(wide)
-    finite = np.isfinite(a)
-    if not np.isfinite(b[finite]).all():
-        return "not finite"
-    scale = np.abs(a[finite]).max(initial=0.0)
-    off = np.abs(a[finite] - b[finite]).max(initial=0.0)
-    return "" if off <= math.sqrt(epsilon) * scale else f"by {off:.2g} of {scale:.2g}"
-
-
-def _parts(array: Any) -> list[np.ndarray]:
-    """The parts of an array that this process has."""
-    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
-        array = jax.random.key_data(array)
-    return [np.asarray(shard.data) for shard in array.addressable_shards]
