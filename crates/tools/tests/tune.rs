@@ -33,14 +33,14 @@ fn candidates_are_distinct_and_the_default_comes_first() {
     let default = tilewright::optimize(module.clone(), &options).unwrap();
     assert_eq!(found[0].name, "default");
     assert_eq!(text(&found[0].module), text(&default.module));
-    assert_eq!(found[0].modelled, default.report.before.cycles / default.report.after.cycles);
+    assert_eq!(found[0].modelled(), default.report.before.cycles / default.report.after.cycles);
     assert!(found[0].passes.contains(&"factored-sums"), "{:?}", found[0].passes);
     let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
     assert!(names.contains(&"without factored-sums"), "{names:?}");
     assert!(found.len() <= MOST_CANDIDATES);
     let texts: BTreeSet<String> = found.iter().map(|one| text(&one.module)).collect();
     assert_eq!(texts.len(), found.len());
-    assert!(found[1..].windows(2).all(|pair| pair[0].modelled >= pair[1].modelled));
+    assert!(found[1..].windows(2).all(|pair| pair[0].modelled() >= pair[1].modelled()));
     // Each is made again by its name.
     for one in &found {
         let again = candidate(&module, &options, &one.name).unwrap().unwrap();
@@ -239,7 +239,7 @@ fn decision(module: &str, winner: &str) -> Decision {
         digest: "f00d".to_owned(),
         seconds: 1.5,
         forms: vec![Measured {
-            form: Form { name: "original".to_owned(), passes: Vec::new(), modelled: Some(1.0) },
+            form: Form::original(),
             seconds: Some(1e-3),
             spread: 0.01,
             measured: Some(1.0),
@@ -330,6 +330,7 @@ fn a_table_tells_who_won_and_why_the_others_lost() {
         name: name.to_owned(),
         passes: passes.iter().map(|&pass| pass.to_owned()).collect(),
         modelled: Some(modelled),
+        saved_cycles: None,
     };
     let forms = [
         Form::original(),

@@ -44,3 +44,20 @@ def test_the_page_about_many_devices(capsys: pytest.CaptureFixture[str]) -> None
     exec(compile(block, "many-devices.md", "exec"), {})
     [shown] = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert capsys.readouterr().out == shown
+
+
+def test_the_page_about_tuning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times vary, and so does what wins; the forms and what the model says of them do not."""
+    monkeypatch.setenv("TILEWRIGHT_DECISIONS", str(tmp_path / "decisions.jsonl"))
+    text = PAGE.with_name("tune.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    exec(compile(block, "tune.md", "exec"), {})
+    [shown] = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+    def known(table: str) -> list[tuple[str, str]]:
+        rows = [re.split(r" {2,}", line) for line in table.strip().splitlines()]
+        return [(row[0], row[4]) for row in rows]
+
+    assert known(capsys.readouterr().out) == known(shown)

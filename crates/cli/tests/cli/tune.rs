@@ -65,7 +65,8 @@ fn the_report_is_json() {
     let report = tuned(FASTER, &out, &["--json"]).ok().stderr_json();
     assert_keys(&report, &["winner", "forms"]);
     assert_eq!(report["winner"], "default");
-    let keys = ["name", "passes", "modelled", "seconds", "spread", "measured", "outcome"];
+    let keys =
+        ["name", "passes", "modelled", "saved_cycles", "seconds", "spread", "measured", "outcome"];
     assert_keys(&report["forms"][0], &keys);
     assert_eq!(report["forms"][0]["name"], "original");
     assert_eq!(report["forms"][1]["measured"], 2.0);
@@ -148,8 +149,8 @@ fn decisions_are_listed_and_cleared() {
     assert!(empty.starts_with("0 decisions in "), "{empty}");
     let decision = r#"{"module":"0123456789abcdef","options":"xla-cpu-0.12 guarded","device":"cpu x1",
         "engine":"jaxlib 0.12.0.1","version":"0.1.0","function":"step","winner":"exact","digest":"",
-        "seconds":1.5,"forms":[{"name":"original","passes":[],"modelled":1.0,"seconds":2.0,"spread":0.1,
-        "measured":1.0,"outcome":"slower"},{"name":"exact","passes":["unit-dims"],"modelled":null,
+        "seconds":1.5,"forms":[{"name":"original","passes":[],"modelled":1.0,"saved_cycles":0.0,"seconds":2.0,"spread":0.1,
+        "measured":1.0,"outcome":"slower"},{"name":"exact","passes":["unit-dims"],"modelled":null,"saved_cycles":null,
         "seconds":1.0,"spread":0.1,"measured":2.0,"outcome":"fastest"}]}"#;
     fs::write(&path, format!("{}\nnothing\n", decision.replace('\n', ""))).unwrap();
     let (code, list, said) = run(&["tune", "--list"]);

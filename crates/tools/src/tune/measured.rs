@@ -16,6 +16,8 @@ pub struct Form {
     /// How many times fewer cycles it takes than the original by the model; `None` for what the model does
     /// not know.
     pub modelled: Option<f64>,
+    /// How many cycles fewer that is.
+    pub saved_cycles: Option<f64>,
 }
 
 /// The times of a form.
@@ -37,7 +39,8 @@ pub struct Measured {
 impl Form {
     /// Returns the form in which a program is written.
     pub fn original() -> Self {
-        Self { name: "original".to_owned(), passes: Vec::new(), modelled: Some(1.0) }
+        let (name, saved_cycles) = ("original".to_owned(), Some(0.0));
+        Self { name, passes: Vec::new(), modelled: Some(1.0), saved_cycles }
     }
 }
 
@@ -46,7 +49,8 @@ impl From<&Candidate> for Form {
         Self {
             name: candidate.name.clone(),
             passes: candidate.passes.iter().map(|&pass| pass.to_owned()).collect(),
-            modelled: Some(candidate.modelled),
+            modelled: Some(candidate.modelled()),
+            saved_cycles: Some(candidate.cycles[0] - candidate.cycles[1]),
         }
     }
 }

@@ -6,7 +6,7 @@ const MISSES: f64 = 0.01;
 const FEW: usize = 8;
 /// The fewest samples that an interval can be given for.
 pub(super) const FEWEST: usize = 3;
-/// The factor by which the interval of few samples is wider than they are.
+/// The least factor by which the interval of few samples is wider than they are, on either side.
 const MARGIN: f64 = 1.05;
 
 /// Returns the median of samples; `None` if there are none.
@@ -28,15 +28,17 @@ pub(super) fn spread(samples: &[f64]) -> f64 {
 
 /// Returns between which values the median of the distribution lies that ratios were drawn from, whatever
 /// this distribution is: the k-th smallest and the k-th largest ratio, for the largest k for which
-/// `2 P(X < k) <= MISSES` with X binomial of `n` and 1/2. Fewer than [`FEW`] ratios say less: they are
-/// given a margin. `None` for fewer than [`FEWEST`].
+/// `2 P(X < k) <= MISSES` with X binomial of `n` and 1/2. Fewer than [`FEW`] ratios say less: on either
+/// side they are given what they span, and [`MARGIN`] at least. `None` for fewer than [`FEWEST`].
 pub(super) fn median_interval(ratios: &[f64]) -> Option<(f64, f64)> {
     let sorted = sorted(ratios);
     if sorted.len() < FEWEST {
         return None;
     }
     if sorted.len() < FEW {
-        return Some((sorted.first()? / MARGIN, sorted.last()? * MARGIN));
+        let (low, high) = (*sorted.first()?, *sorted.last()?);
+        let margin = (high / low).max(MARGIN);
+        return Some((low / margin, high * margin));
     }
     let outside = misses_below(sorted.len());
     Some((*sorted.get(outside - 1)?, *sorted.get(sorted.len() - outside)?))
@@ -93,7 +95,8 @@ mod tests {
         }
         let ratios: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(median_interval(&ratios), Some((4.0, 17.0)));
-        assert_eq!(median_interval(&[2.0, 1.05, 3.0]), Some((1.0, 3.0 * 1.05)));
+        assert_eq!(median_interval(&[1.05, 1.05, 1.05]), Some((1.0, 1.05 * 1.05)));
+        assert_eq!(median_interval(&[2.0, 1.0, 4.0]), Some((0.25, 16.0)));
         assert_eq!(median_interval(&[1.0, 1.0]), None);
     }
 }

@@ -50,7 +50,7 @@ class Program:
 
     def forms(self) -> list[dict[str, Any]]:
         """What is known of the forms to measure, the original first."""
-        original = {"name": _rewrite.ORIGINAL, "passes": [], "modelled": 1.0}
+        original = {"name": _rewrite.ORIGINAL, "passes": [], "modelled": 1.0, "saved_cycles": 0.0}
         source, numerics = self.source, self.settings.numerics
         with _rewrite.without_panics():
             made = _core.candidates(source.module, self.target, numerics=numerics)
@@ -63,7 +63,7 @@ class Program:
                 key = (source.digest, self.target, numerics, False, form["name"])
                 _rewrite.remember(key, outcome)
         if self._calls_kernels():
-            native = {"name": NATIVE, "passes": [_native.PASS], "modelled": None}
+            native = {"name": NATIVE, "passes": [_native.PASS], "modelled": None, "saved_cycles": None}
             forms.insert(min(2, len(forms)), native)
         return forms
 

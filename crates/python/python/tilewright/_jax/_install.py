@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import sys
 from typing import Any
@@ -54,7 +55,7 @@ def install(
     if settings.tune:
         from tilewright._jax import _tune
 
-        _tune.watch()
+        settings = dataclasses.replace(settings, tune=_tune.watch(settings))
     _settings = settings
 
 

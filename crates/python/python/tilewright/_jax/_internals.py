@@ -61,11 +61,16 @@ def set_compile_method(method: Compile) -> None:
     pxla.MeshComputation.compile = method  # type: ignore[method-assign]
 
 
-def arguments_of_caller() -> tuple[Any, ...] | None:
-    """The arguments of the `jit` that calls the compile method that calls this; none if no `jit` does,
-    but someone who compiles ahead of time."""
-    frame = sys._getframe(2)
-    is_call = frame.f_code is pjit._pjit_call_impl_python.__code__
+def call_function() -> Callable[..., Any]:
+    """The function by which JAX runs a `jit` that is not compiled yet: its local `args` are the arguments."""
+    return pjit._pjit_call_impl_python
+
+
+def arguments_of_caller(depth: int) -> tuple[Any, ...] | None:
+    """The arguments of the `jit` that is so many calls up the stack; none if it is no `jit`, but
+    someone who compiles ahead of time."""
+    frame = sys._getframe(depth)
+    is_call = frame.f_code is call_function().__code__
     return tuple(frame.f_locals["args"]) if is_call else None
 
 

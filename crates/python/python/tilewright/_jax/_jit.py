@@ -87,7 +87,7 @@ def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
     if settings.tune:
         from tilewright._jax import _tune
 
-        _tune.watch()
+        settings = dataclasses.replace(settings, tune=_tune.watch(settings))
     # JAX remembers what it traced as long as the function lives, so this one lives as long as
     # the function that it is made from.
     known: Marked | None = getattr(function, _MADE, {}).get(settings)

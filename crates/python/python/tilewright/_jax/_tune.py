@@ -23,12 +23,19 @@ _BUSY = threading.local()
 # --- what JAX calls ------------------------------------------------------------
 
 
-def watch() -> None:
-    """Sees from now on what JAX compiles."""
+def watch(settings: Settings) -> bool:
+    """Sees from now on what JAX compiles. Returns whether this JAX has what that takes."""
     with _LOCK:
-        if internals.compile_method() is not _compile:
-            _before.append(internals.compile_method())
+        try:
+            internals.call_function()
+            before = internals.compile_method()
+        except AttributeError as error:
+            _rewrite.failed("what is to be tuned", error, settings)
+            return False
+        if before is not _compile:
+            _before.append(before)
             internals.set_compile_method(_compile)
+        return True
 
 
 _before: list[Callable[..., Any]] = []
@@ -51,7 +58,7 @@ def _compile(computation: Any, compiler_options: Any = None, **kwargs: Any) -> A
         return before(computation)
     if not settings.tune or not _jit.is_ready(settings):
         return before(computation)
-    args = internals.arguments_of_caller()
+    args = internals.arguments_of_caller(2)
     try:
         with _LOCK, _tuning():
             compiled = _tuned(internals.Lowered(computation), args, settings, before)
