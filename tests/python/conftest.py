@@ -21,6 +21,7 @@ if not tool.IS_NIGHT:
 LONGEST = (
     "test_features.py",
     "test_door.py",
+    "test_tune.py",
     "test_proto.py",
     "test_stablehlo_text.py",
     "test_semantics.py",

@@ -58,6 +58,12 @@ impl Race {
         self.0.next()
     }
 
+    /// How many rounds count so far.
+    #[getter]
+    fn rounds(&self) -> usize {
+        self.0.rounds()
+    }
+
     /// The form that won, once the race is decided.
     #[getter]
     fn winner(&self) -> Option<usize> {
@@ -90,7 +96,7 @@ impl Race {
 #[pyfunction]
 pub(crate) fn widened(py: Python<'_>, module: &Module) -> PyResult<Option<Module>> {
     let verified = module.verified(py)?;
-    Ok(tilewright::interp::widened(&verified).ok().map(Into::into))
+    Ok(tilewright::widened(&verified).ok().map(Into::into))
 }
 
 /// The times of forms as a table.

@@ -216,7 +216,9 @@ pub use check::{CheckOptions, Within, check};
 pub use error::Error;
 pub use guard::{Blame, Difference, Guarded, Remedy, optimize_guarded};
 pub use interp::algebra::Verdict;
-pub use interp::{BranchCounts, Devices, EvalError, Limits, Observer, Outputs, Progress, Seen};
+pub use interp::{
+    BranchCounts, Devices, EvalError, Limits, Observer, Outputs, Progress, Seen, widened,
+};
 pub use ir::{Verified, composite};
 pub use mlir::{
     MlirStyle, encode_stablehlo, encode_stablehlo_dialects, load_mlir, load_mlir_bytecode,

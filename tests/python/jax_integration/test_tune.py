@@ -21,6 +21,8 @@ import pytest
 import tilewright
 from tilewright._jax import _decisions, _forms, _judge, _measure, _rewrite
 
+import tool
+
 X = np.random.default_rng(0).standard_normal((4, 16, 16, 320)).astype(np.float32)
 SCALE = np.linspace(0.5, 2.0, 320, dtype=np.float32)
 
@@ -65,22 +67,7 @@ def forget() -> None:
 def times(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """Seconds by form, which are what is measured; 1 for those that are not named."""
     named: dict[str, float] = {}
-    compiled: dict[int, str] = {}
-    module_of, with_module = _forms.Program.module_of, _measure.internals.Lowered.with_module
-
-    def known(self: Any, name: str) -> Any:
-        module = module_of(self, name)
-        compiled[id(module)] = name
-        return module
-
-    def computation(self: Any, module: Any) -> Any:
-        made = with_module(self, module)
-        made._tested_form = compiled[id(module)]
-        return made
-
-    monkeypatch.setattr(_forms.Program, "module_of", known)
-    monkeypatch.setattr(_measure.internals.Lowered, "with_module", computation)
-    race = _measure._core.Race
+    race, begin = _measure._core.Race, _measure.Measurement.__init__
 
     class Raced:
         def __init__(self, *args: Any) -> None:
@@ -93,14 +80,12 @@ def times(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
             name = self.forms[self.race.next]["name"]
             self.race.record(named.get(name, 1e-3))
 
-    monkeypatch.setattr(_measure._core, "Race", Raced)
-    run_race = _measure.race
-
-    def with_forms(program: Any, forms: Any, *rest: Any) -> Any:
+    def begun(self: Any, program: Any, forms: Any, *rest: Any) -> None:
         Raced.forms = forms
-        return run_race(program, forms, *rest)
+        begin(self, program, forms, *rest)
 
-    monkeypatch.setattr("tilewright._jax._tune.race", with_forms)
+    monkeypatch.setattr(_measure._core, "Race", Raced)
+    monkeypatch.setattr(_measure.Measurement, "__init__", begun)
     return named
 
 
@@ -149,7 +134,7 @@ def test_a_new_process_measures_nothing_again(
     times["without rematerialize"] = 0.5e-3
     tuned(STEP)(X, SCALE)
     forget()
-    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    monkeypatch.setattr("tilewright._jax._tune.Measurement", None)
     assert_right(tuned(STEP)(X, SCALE))
     assert last().outcome == "tuned: without rematerialize" and last().decision.seconds == 0.0
     # Another name of the same function has the same decision.
@@ -200,6 +185,43 @@ def test_donated_arguments_are_copied(times: dict[str, float]) -> None:
     assert "donates 0" in json.dumps(list(_decisions._KNOWN))
 
 
+def test_donated_arguments_are_told_from_unused_ones(times: dict[str, float]) -> None:
+    times["default"] = 0.5e-3
+
+    def step(unused: jax.Array, x: jax.Array, scale: jax.Array, late: jax.Array) -> jax.Array:
+        return x - 0.1 * jax.grad(loss)(x, scale)
+
+    x, scale, other = jnp.asarray(X), jnp.asarray(SCALE), jnp.ones(3)
+    result = tuned(step, donate_argnums=1)(other, x, scale, other)
+    assert last().outcome == "tuned: default"
+    assert x.is_deleted() and not scale.is_deleted() and not other.is_deleted()
+    assert_right(result, step, 0.0, X, SCALE, 0.0)
+
+
+def test_arguments_and_results_need_not_be_arrays(times: dict[str, float]) -> None:
+    times["default"] = 0.5e-3
+
+    def scaled(by: float, x: jax.Array, scale: jax.Array, count: int) -> jax.Array:
+        return by * loss(x, scale) * count
+
+    step = jax.grad(scaled, (0, 1, 3), allow_int=True)
+    results = tuned(step, donate_argnums=0)(2.0, X, SCALE, 3)
+    plain = jax.jit(step)(2.0, X, SCALE, 3)
+    np.testing.assert_allclose(results[1], plain[1], rtol=1e-3, atol=1e-6)
+    assert last().outcome == "tuned: default"
+
+
+def test_mutable_arrays_change_once() -> None:
+    def step(state: Any, x: jax.Array, scale: jax.Array) -> jax.Array:
+        state[...] += 1
+        return loss(x, scale)
+
+    state = jax.new_ref(jnp.zeros(()))
+    tuned(step)(state, X, SCALE)
+    assert float(state[...]) == 1.0
+    assert "not tuned: effects" in last().outcome
+
+
 def test_effects_happen_once(times: dict[str, float]) -> None:
     seen = []
 
@@ -246,8 +268,10 @@ def test_forms_that_fail_or_differ_are_out(
         ([1.0, 2.0], [1.0, 2.0005], False),
         ([1.0, 2.0], [1.0, 2.01], True),
         ([1.0, np.inf], [1.0, np.inf], False),
+        ([1.0, np.inf], [1.0, -np.inf], True),
         ([1.0, 2.0], [1.0, np.nan], True),
-        ([1.0, np.nan], [1.0, 3.0], False),
+        ([1.0, np.nan], [1.0, np.nan], False),
+        ([1.0, np.nan], [1.0, 3.0], True),
         ([0.0, 0.0], [0.0, 1e-30], True),
     ],
 )
@@ -311,6 +335,74 @@ def test_what_fails_in_the_rewriter_leaves_the_original(
         assert_right(tuned(STEP, on_error="warn")(X, SCALE))
 
 
+def test_where_copies_do_not_fit_the_original_runs(
+    times: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(self: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+
+    monkeypatch.setattr(_measure._Runner, "_arguments", failing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_right(tuned(STEP, on_error="warn")(X, SCALE))
+    assert last().outcome == "unchanged, not tuned: fails"
+
+
+def test_what_takes_too_long_is_rewritten_by_the_model(
+    fresh: Path, times: dict[str, float]
+) -> None:
+    assert_right(tuned(STEP, tune_seconds=1e-4)(X, SCALE))
+    assert last().outcome == "rewritten, not tuned: too slow" and last().decision is None
+    assert not fresh.exists()
+
+
+def test_options_of_the_compiler_are_part_of_a_program(
+    fresh: Path, times: dict[str, float]
+) -> None:
+    times["default"] = 0.5e-3
+    tuned(STEP)(X, SCALE)
+    tuned(STEP, compiler_options={"xla_cpu_enable_fast_math": True})(X, SCALE)
+    assert last().decision.seconds > 0.0
+    assert len({one["options"] for one in decisions(fresh)}) == 2
+
+
+def test_a_file_that_is_a_target_is_known_by_what_it_says(
+    fresh: Path, times: dict[str, float], tmp_path: Path
+) -> None:
+    target = tmp_path / "mine.toml"
+    for gain in (1.03, 1.04):
+        target.write_text(f'base = "xla-cpu-0.12"\nleast_gain = {gain}\n')
+        jax.clear_caches()
+        tuned(STEP, target=str(target))(X, SCALE)
+        assert last().decision.seconds > 0.0
+    assert len(decisions(fresh)) == 2
+
+
+def test_another_library_may_replace_the_method_too(
+    times: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times["default"] = 0.5e-3
+    tuned(loss)
+    ours = _measure.internals.compile_method()
+
+    def theirs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return ours(self, *args, **kwargs)
+
+    monkeypatch.setattr(_measure.internals.pxla.MeshComputation, "compile", theirs)
+    assert_right(tuned(STEP)(X, SCALE))
+    # Who calls `jit` is not known through theirs, so nothing is measured.
+    assert last().outcome == "rewritten"
+
+
+def test_what_jax_may_change_stops_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = tuned(STEP, on_error="warn")
+    monkeypatch.setattr(
+        _measure.internals, "module_name", lambda _: (_ for _ in ()).throw(KeyError("sym_name"))
+    )
+    with pytest.warns(tilewright.TilewrightWarning, match="sym_name"):
+        assert_right(step(X, SCALE))
+
+
 def test_a_file_that_cannot_be_written_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: dict[str, float]
 ) -> None:
@@ -365,7 +457,7 @@ def test_decisions_come_with_a_program(
     shipped = tmp_path / "shipped.jsonl"
     fresh.rename(shipped)
     forget()
-    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    monkeypatch.setattr("tilewright._jax._tune.Measurement", None)
     tilewright.load_decisions(shipped)
     tuned(STEP)(X, SCALE)
     assert last().outcome == "tuned: without rematerialize"
@@ -376,15 +468,26 @@ def test_decisions_come_with_a_program(
 def test_in_traced_functions_it_is_the_default(times: dict[str, float]) -> None:
     tuned_loss = tuned(loss)
     assert_right(jax.jit(jax.value_and_grad(tuned_loss, (0, 1)))(X, SCALE))
-    assert last().outcome == "rewritten" and last().decision is None
+    assert not any(one.decision for one in tilewright.report())
+    assert any(one.outcome == "rewritten" for one in tilewright.report())
+    assert "not tuned: it calls functions" in last().outcome
     many = jax.vmap(tuned_loss, (0, None))(X[:, None], SCALE)
     assert_right(many, jax.vmap(loss, (0, None)), X[:, None], SCALE)
 
 
 def test_ahead_of_time_without_arguments(times: dict[str, float]) -> None:
-    compiled = tuned(STEP).lower(X, SCALE).compile()
+    step = tuned(STEP)
+    compiled = step.lower(X, SCALE).compile()
     assert_right(compiled(X, SCALE))
     assert last().outcome == "rewritten" and last().decision is None
+    # It is measured all the same where it is called.
+    times["default"] = 0.5e-3
+    step(X, SCALE)
+    assert last().outcome == "tuned: default"
+    # A known decision holds ahead of time, too.
+    jax.clear_caches()
+    tuned(STEP).lower(X, SCALE).compile()
+    assert last().outcome == "tuned: default"
 
 
 def test_tune_measures_before_it_is_used(
@@ -399,7 +502,9 @@ def test_tune_measures_before_it_is_used(
     shape = jax.ShapeDtypeStruct(X.shape, X.dtype)
     assert tilewright.tune(STEP, tune_seconds=2.0)(shape, SCALE).winner == "without rematerialize"
     assert tilewright.tune(lambda x: x + 1)(X) is None
-    monkeypatch.setattr("tilewright._jax._tune.race", None)
+    # JAX has compiled it now, and what was decided is known.
+    assert tilewright.tune(step)(X, SCALE).winner == "without rematerialize"
+    monkeypatch.setattr("tilewright._jax._tune.Measurement", None)
     tuned(STEP)(X, SCALE)
     assert last().outcome == "tuned: without rematerialize"
     explanation = tilewright.explain(STEP)(X, SCALE)
@@ -464,6 +569,30 @@ def test_whole_programs_are_tuned_by_the_environment(fresh: Path) -> None:
     assert len(decisions(fresh)) == 1
 
 
+def test_kernels_are_known_to_the_next_process(tmp_path: Path) -> None:
+    # A target whose table says that kernels sum rows faster.
+    file = tool.engine_file(tmp_path, "sum f32 stored rows 1 1 | as-is 9 | kernel 1")
+    lines = file.read_text().replace("[reductions]\n", "[reductions]\nkernel_call_ns = 8000\n")
+    file.write_text(lines)
+    script = """
+        import os
+        from tilewright._jax import _measure
+        begin = _measure.Measurement.__init__
+        def begun(self, *args):
+            begin(self, *args)
+            name = lambda compiled: self.forms[self.compiled.index(compiled)]["name"]
+            self._runner.seconds = lambda one: 1e-3 if name(one) == "native" else 2e-3
+        _measure.Measurement.__init__ = begun
+        rows = np.random.default_rng(0).standard_normal((1 << 16, 8)).astype(np.float32)
+        sums = lambda x: x.sum(1)
+        tuned = tilewright.jit(sums, tune=True, target=os.environ["TARGET"], on_error="raise")
+        np.testing.assert_allclose(tuned(rows), sums(rows), rtol=1e-5, atol=1e-6)
+        decision = tilewright.report()[-1].decision
+        print(decision.winner, decision.seconds == 0)
+    """
+    assert [run(script, TARGET=str(file)) for _ in range(2)] == ["native False\n", "native True\n"]
+
+
 def test_programs_for_several_devices_are_tuned(fresh: Path) -> None:
     script = """
         from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -497,7 +626,8 @@ def test_processes_that_run_one_program_use_one_form(tmp_path: Path) -> None:
         def measured(self, compiled):
             seconds(self, compiled)
             turn[0] += 1
-            return 1e-3 * (1 + 0.5 * ((turn[0] + rank) % 2))
+            # Each would call it another number of times for one time, too.
+            return 2e-4 * (1 + rank) * (1 + 0.5 * ((turn[0] + rank) % 2))
         _measure._Runner.seconds = measured
         from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
         mesh = Mesh(np.array(jax.devices()), ("batch",))

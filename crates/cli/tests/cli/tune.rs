@@ -91,7 +91,7 @@ fn a_command_that_does_not_run_the_module_is_an_error() {
         .says("on the module itself, the command exits with 3");
     tuned("true {}; sleep 20", &out, &["--timeout", "0.2"])
         .failed(1)
-        .says("does not end within --timeout");
+        .says("does not end within its time (--timeout)");
     tuned("true", &out, &[]).failed(1).says("prints no seconds");
     assert!(!out.exists());
     tilewright(["tune", "in.hlo"]).failed(2).says("--with");
@@ -107,7 +107,7 @@ fn candidates_that_take_too_long_are_out() {
     let with = "case {} in *_0.hlo) echo 1;; *) sleep 30; echo 2;; esac";
     let begun = Instant::now();
     let done = tuned(with, &out, &["--timeout", "0.3"]).ok();
-    assert!(done.stderr.contains("does not end within --timeout"), "{}", done.stderr);
+    assert!(done.stderr.contains("does not end within its time (--timeout)"), "{}", done.stderr);
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_original(&out);
 }

@@ -835,6 +835,9 @@ class Race:
     def next(self) -> int | None:
         """The form to run next; none once the race is decided."""
     @property
+    def rounds(self) -> int:
+        """How many rounds count so far."""
+    @property
     def winner(self) -> int | None:
         """The form that won, once the race is decided."""
     def record(self, seconds: float) -> None:

@@ -1,9 +1,12 @@
 //! Remembers which form of a program won, in a file.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +15,22 @@ use super::measured::Measured;
 /// The variable that names the file of decisions.
 pub const DECISIONS: &str = "TILEWRIGHT_DECISIONS";
 
-/// Beyond this many bytes, a file is written anew without what was replaced.
-const MOST_BYTES: u64 = 4 << 20;
+/// A file of more bytes is written anew: without what was replaced, and the oldest decisions if half of
+/// this is not enough for all.
+const MOST_BYTES: usize = 1 << 20;
+/// More bytes are not read: no file of decisions is so long.
+const MOST_READ: u64 = 64 << 20;
+/// How long another process is waited for that writes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The time between two looks at the lock.
+const LOOKS: Duration = Duration::from_millis(5);
 
 /// All that a decision depends on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Program {
     /// A digest of the module.
     pub module: String,
-    /// The options of the optimisation.
+    /// The options of the optimisation and of the compiler.
     pub options: String,
     /// The kind of the devices, and their number.
     pub device: String,
@@ -74,30 +84,17 @@ impl Decisions {
     /// # Errors
     /// Returns an error if the file cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let mut file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            opened => opened?,
-        };
-        file.lock_shared()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Self::of(&bytes))
-    }
-
-    fn of(bytes: &[u8]) -> Self {
+        let bytes = read(path)?;
         let mut decisions = Self::default();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in lines(&bytes) {
             match serde_json::from_slice::<Decision>(line) {
-                Ok(decision) => drop(decisions.add(decision)),
+                Ok(decision) => {
+                    decisions.known.insert(decision.program.clone(), decision);
+                }
                 Err(_) => decisions.damaged += 1,
             }
         }
-        decisions
-    }
-
-    /// Adds a decision. Returns the one that it replaces.
-    pub fn add(&mut self, decision: Decision) -> Option<Decision> {
-        self.known.insert(decision.program.clone(), decision)
+        Ok(decisions)
     }
 
     /// Returns the decision for a program.
@@ -118,16 +115,18 @@ impl Decisions {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut file = File::options().create(true).append(true).read(true).open(path)?;
-        file.lock()?;
+        let _lock = Lock::take(path)?;
         // A process that was killed may have left half a line, which ends here.
         let mut line = vec![b'\n'];
         serde_json::to_writer(&mut line, decision)?;
         line.push(b'\n');
-        if file.metadata()?.len() > MOST_BYTES {
-            compact(&mut file)?;
+        let mut file = File::options().create(true).append(true).open(path)?;
+        file.write_all(&line)?;
+        if usize::try_from(file.metadata()?.len()).is_ok_and(|bytes| bytes <= MOST_BYTES) {
+            return Ok(());
         }
-        file.write_all(&line)
+        drop(file);
+        replace(path, &compacted(&read(path)?))
     }
 
     /// Removes all decisions from a file. Returns how many there were.
@@ -137,23 +136,85 @@ impl Decisions {
     pub fn clear(path: &Path) -> io::Result<usize> {
         let count = Self::read(path)?.known.len();
         if path.try_exists()? {
-            let file = File::options().write(true).open(path)?;
-            file.lock()?;
-            file.set_len(0)?;
+            let _lock = Lock::take(path)?;
+            replace(path, &[])?;
         }
         Ok(count)
     }
 }
 
-/// Writes a locked file anew with the last decision for each program.
-fn compact(file: &mut File) -> io::Result<()> {
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let mut text = Vec::new();
-    for decision in Decisions::of(&bytes).iter() {
-        serde_json::to_writer(&mut text, decision)?;
-        text.push(b'\n');
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => drop(opened?.take(MOST_READ).read_to_end(&mut bytes)?),
     }
-    file.set_len(0)?;
-    file.write_all(&text)
+    Ok(bytes)
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
+}
+
+/// Returns the lines of a file that count, the last for each program, as far as half of [`MOST_BYTES`] takes
+/// them; the oldest go first. What is JSON, but no decision that is known here, may be one of a newer
+/// version, and stays.
+fn compacted(bytes: &[u8]) -> Vec<u8> {
+    let mut seen = BTreeMap::new();
+    let mut kept = Vec::new();
+    let mut left = MOST_BYTES / 2;
+    let all: Vec<&[u8]> = lines(bytes).collect();
+    for line in all.into_iter().rev() {
+        let is_replaced = match serde_json::from_slice::<Decision>(line) {
+            Ok(decision) => seen.insert(decision.program, ()).is_some(),
+            Err(_) => serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err(),
+        };
+        if is_replaced {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(line.len() + 1) else { break };
+        left = rest;
+        kept.push(line);
+    }
+    kept.iter().rev().flat_map(|line| line.iter().copied().chain([b'\n'])).collect()
+}
+
+/// Replaces a file at once: who reads it sees the old one or the new one.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
+    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
+    name.push(end);
+    path.with_file_name(name)
+}
+
+/// Keeps other processes from writing a file, by a lock on a file beside it, which stays.
+struct Lock {
+    /// `None` where files cannot be locked, or another process holds the lock for too long.
+    _file: Option<File>,
+}
+
+impl Lock {
+    fn take(path: &Path) -> io::Result<Self> {
+        let lock = beside(path, ".lock");
+        let file = File::options().create(true).truncate(false).write(true).open(lock)?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: Some(file) }),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    thread::sleep(LOOKS);
+                }
+                Err(_) => return Ok(Self { _file: None }),
+            }
+        }
+    }
 }

@@ -79,6 +79,11 @@ fn outcome(standing: &Standing) -> String {
     }
 }
 
+/// Returns a text, of a file or an engine, without control characters.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// Returns the times of forms as a table.
 pub fn table(all: &[Measured]) -> String {
     let heads = ["candidate", "seconds", "spread", "measured", "modelled", "outcome", "passes"];
@@ -87,13 +92,13 @@ pub fn table(all: &[Measured]) -> String {
         let Measured { form, seconds, spread, measured, outcome } = one;
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         [
-            form.name.clone(),
+            printable(&form.name),
             or_none(seconds.map(|seconds| format!("{seconds:.3e}"))),
             or_none(seconds.map(|_| format!("{:.1} %", 100.0 * spread))),
             or_none(measured.map(|ratio| format!("{ratio:.2}x"))),
             or_none(form.modelled.map(|ratio| format!("{ratio:.2}x"))),
-            outcome.clone(),
-            form.passes.join(", "),
+            printable(outcome),
+            printable(&form.passes.join(", ")),
         ]
     }));
     aligned(&rows, |column| (1..=4).contains(&column))

@@ -11,5 +11,5 @@ mod stats;
 
 pub use candidates::{Candidate, MOST_CANDIDATES, candidate, candidates};
 pub use decisions::{DECISIONS, Decision, Decisions, Program, default_path};
-pub use measured::{Form, Measured, table};
+pub use measured::{Form, Measured, printable, table};
 pub use race::{Lane, Race, RaceOptions, Standing};

@@ -1,7 +1,5 @@
 //! Measures forms of a module in turn until it is known which is the fastest.
 
-use serde::Serialize;
-
 use super::stats::{FEWEST, median, median_interval, spread};
 
 /// The number of the lane of the original.
@@ -12,7 +10,7 @@ const PATIENCE: f64 = 3.0;
 const MOST_ROUNDS: usize = 200;
 /// Of lanes that differ by less than this factor, either may win.
 const SAME: f64 = 1.02;
-/// After this many rounds, the better of lanes that are the same wins.
+/// After this many rounds, it is enough to know that one lane beats the original.
 const ENOUGH_ROUNDS: usize = 16;
 
 /// How a race is decided.
@@ -45,7 +43,7 @@ pub enum Standing {
 }
 
 /// The times of one form.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
     /// How often it was measured.
     pub runs: usize,
@@ -76,8 +74,6 @@ pub struct Race {
     /// The times of this round, by lane.
     round: Vec<Option<f64>>,
     rounds: usize,
-    /// Rounds with a time that cannot be one.
-    spoiled: usize,
     seconds: f64,
     winner: Option<usize>,
 }
@@ -93,7 +89,6 @@ impl Race {
             left: Vec::new(),
             round: vec![None; lanes],
             rounds: 0,
-            spoiled: 0,
             seconds: 0.0,
             winner: None,
         };
@@ -145,11 +140,15 @@ impl Race {
         if self.winner.is_some() {
             return;
         }
-        let best = self.leader().map_or(0.0, |leader| self.median_ratio(leader));
-        let wins =
-            |&lane: &usize| self.median_ratio(lane) * SAME >= best && self.beats_original(lane);
-        let winner = self.racing().find(wins).unwrap_or(ORIGINAL);
-        self.win(winner);
+        let faster: Vec<usize> = self.racing().filter(|&lane| self.beats_original(lane)).collect();
+        let best = faster.iter().map(|&lane| self.median_ratio(lane)).fold(0.0, f64::max);
+        let winner = faster.into_iter().find(|&lane| self.median_ratio(lane) * SAME >= best);
+        self.win(winner.unwrap_or(ORIGINAL));
+    }
+
+    /// Returns how many rounds count so far.
+    pub fn rounds(&self) -> usize {
+        self.times.first().map_or(0, Vec::len)
     }
 
     /// Returns where a lane stands.
@@ -192,14 +191,12 @@ impl Race {
             for (times, time) in self.times.iter_mut().zip(&self.round) {
                 times.extend(*time);
             }
-        } else {
-            self.spoiled += 1;
         }
         self.rounds += 1;
         self.decide();
         if self.winner.is_none() {
             let most = self.options.seconds;
-            let is_known = self.rounds >= FEWEST;
+            let is_known = self.rounds() >= FEWEST;
             let is_over = (self.seconds >= most && is_known)
                 || self.seconds >= PATIENCE * most
                 || self.rounds >= MOST_ROUNDS;
@@ -207,8 +204,8 @@ impl Race {
         }
     }
 
-    /// Takes out the candidates that are too slow beyond doubt, and ends the race if one lane is left, or
-    /// those that are left are as fast as each other.
+    /// Takes out the candidates that are too slow beyond doubt, and ends the race if the fastest beats the
+    /// original and is left alone, or enough was measured.
     fn decide(&mut self) {
         let is_below = |interval: Option<(f64, f64)>, bound: f64| {
             interval.is_some_and(|(_, high)| high < bound)
@@ -225,11 +222,8 @@ impl Race {
                 self.set_standing(lane, Standing::Slower);
             }
         }
-        let is_same =
-            |lane| lane == leader || is_below(median_interval(&self.ratios(lane, leader)), SAME);
-        let is_enough = self.times.first().is_some_and(|times| times.len() >= ENOUGH_ROUNDS);
-        let is_settled = self.racing().count() == 1 || (is_enough && self.racing().all(is_same));
-        if is_settled && self.beats_original(leader) {
+        let is_enough = self.rounds() >= ENOUGH_ROUNDS;
+        if (is_enough || self.racing().count() == 1) && self.beats_original(leader) {
             self.end();
         }
     }

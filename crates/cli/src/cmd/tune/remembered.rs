@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use tilewright::report::{aligned, counted};
-use tilewright_tools::tune::{DECISIONS, Decision, Decisions, default_path};
+use tilewright_tools::tune::{DECISIONS, Decision, Decisions, default_path, printable};
 
 use crate::io;
 
@@ -53,13 +53,13 @@ fn listed(all: &[&Decision], path: &std::path::Path) -> String {
         let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |x| format!("{x:.2}x"));
         let program = &decision.program;
         [
-            decision.function.clone(),
-            program.device.clone(),
-            program.engine.clone(),
-            decision.winner.clone(),
+            printable(&decision.function),
+            printable(&program.device),
+            printable(&program.engine),
+            printable(&decision.winner),
             ratio(won.and_then(|won| won.measured)),
             ratio(won.and_then(|won| won.form.modelled)),
-            program.module.chars().take(12).collect(),
+            printable(&program.module).chars().take(12).collect(),
         ]
     }));
     let table = if all.is_empty() { String::new() } else { aligned(&rows, |c| c == 4 || c == 5) };

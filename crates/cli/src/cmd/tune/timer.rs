@@ -88,7 +88,7 @@ impl Timer {
                 None => format!("prints no seconds, but {:?}", end_of(&text)),
             },
             Outcome::Stopped if is_stopped() => return Err(Failure::Stopped),
-            Outcome::Stopped => "does not end within --timeout".to_owned(),
+            Outcome::Stopped => "does not end within its time (--timeout)".to_owned(),
             Outcome::Exited(code) => format!("exits with {code}{}", self.complaint()),
             Outcome::Killed => format!("is ended by a signal{}", self.complaint()),
         };

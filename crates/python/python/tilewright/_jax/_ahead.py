@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tilewright._jax import _tune
-from tilewright._jax._jit import Marked, jit
+from tilewright._jax._jit import jit, settings_of_jit
 from tilewright._jax._report import Decision
 
 
@@ -21,17 +20,20 @@ def tune(fun: Callable[..., Any], **options: Any) -> Callable[..., Decision | No
 
     The decision is remembered, so that `tilewright.jit(fun, tune=True)` finds it. `options` are those of
     `tilewright.jit`; `fun` may be such a function itself. A `jax.ShapeDtypeStruct` stands for an array of random
-    numbers. Donated arguments are copied.
+    numbers, or of zeros if they are whole numbers. Donated arguments are copied.
     """
-    wrapped = inspect.getattr_static(fun, "__wrapped__", None) or getattr(fun, "__wrapped__", None)
-    is_tuned = isinstance(wrapped, Marked) and wrapped.is_tuned
-    tuned = fun if is_tuned and not options else jit(fun, **{**options, "tune": True})
+    own = settings_of_jit(fun)
+    tuned = fun if own and own.tune and not options else jit(fun, **{**options, "tune": True})
 
     def decided(*args: Any, **kwargs: Any) -> Decision | None:
         args, kwargs = jax.tree.map(_own, (args, kwargs))
         with _tune.deciding() as last:
             jax.block_until_ready(tuned(*args, **kwargs))
-            return last()
+        if decision := last():
+            return decision
+        # JAX has compiled it before.
+        settings = settings_of_jit(tuned)
+        return _tune.decision_on(tuned.lower(*args, **kwargs), settings) if settings else None
 
     return decided
 
@@ -43,11 +45,10 @@ def _own(leaf: Any) -> Any:
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
     shape, dtype = leaf.shape, leaf.dtype
-    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        made: Any = jax.random.split(jax.random.key(0), shape)
-    elif jnp.issubdtype(dtype, jnp.inexact):
+    if jnp.issubdtype(dtype, jax.dtypes.extended):
+        raise TypeError("a key is given as an array, since its kind decides how it is used")
+    made = jnp.zeros(shape, dtype)
+    if jnp.issubdtype(dtype, jnp.inexact):
         numbers = np.random.default_rng(0).standard_normal(shape, np.float32)
         made = jnp.asarray(numbers).astype(dtype)
-    else:
-        made = jnp.zeros(shape, dtype)
     return made if leaf.sharding is None else jax.device_put(made, leaf.sharding)

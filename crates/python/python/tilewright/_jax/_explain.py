@@ -11,6 +11,7 @@ import jax
 
 from tilewright import _core
 from tilewright._jax import _internals, _tune
+from tilewright._jax._jit import settings_of_jit
 from tilewright._jax._report import Decision
 from tilewright._jax._settings import Settings, without_marks
 from tilewright._numerics import numerics
@@ -75,7 +76,7 @@ def explain(
             original, chosen, numerics=settings.numerics, layers=True
         )
         texts = [without_marks(text) for text in texts]
-        decision = _tune.decision_on(lowered, settings)
+        decision = _tune.decision_on(lowered, settings_of_jit(fun) or settings)
         return FunctionExplanation(chosen, original, rewritten, texts, decision)
 
     return explained

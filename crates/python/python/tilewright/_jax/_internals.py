@@ -70,8 +70,9 @@ def arguments_of_caller(depth: int) -> tuple[Any, ...] | None:
     """The arguments of the `jit` that is so many calls up the stack; none if it is no `jit`, but
     someone who compiles ahead of time."""
     frame = sys._getframe(depth)
-    is_call = frame.f_code is call_function().__code__
-    return tuple(frame.f_locals["args"]) if is_call else None
+    if frame.f_code is not call_function().__code__:
+        return None
+    return tuple(frame.f_locals["args"])
 
 
 class Lowered:
@@ -83,34 +84,33 @@ class Lowered:
         args = computation.compile_args
         self.backend = args["backend"]
         self.number_of_devices = int(args["num_devices"])
-        mutated = getattr(args["mut"], "in_mut", None)
-        self.is_pure = not (
-            args["ordered_effects"]
-            or args["unordered_effects"]
-            or args["host_callbacks"]
-            or any(one is not None for one in mutated or ())
-        )
+        effects = args["ordered_effects"] or args["unordered_effects"] or args["host_callbacks"]
+        # What changes mutable arrays must not run twice, either.
+        self.is_pure = not effects and args["mut"] is None
         self.devices = tuple(computation._device_list or ())
-        self.all_donated = tuple(computation._donated_invars)
+        self.types = tuple(args["global_in_avals"])
+        self.options = tuple(map(str, computation._compiler_options_kvs))
+        self._kept = sorted(args["kept_var_idx"])
+        self._constants = computation.const_args
+        flags = computation._donated_invars
+        donated = {at - len(self._constants) for at, is_so in zip(self._kept, flags) if is_so}
+        self.donated = donated
+        """The numbers of the arguments that are donated."""
 
     def with_module(self, module: Module) -> Any:
-        """The `MeshComputation` of another module with the same arguments and results."""
+        """A `MeshComputation` with the same arguments and results, and this module."""
         made = copy.copy(self.computation)
         made._hlo, made._executable = module, None
         return made
 
-    def donated(self, count: int) -> list[bool]:
-        """Which of the last `count` arguments are donated; constants come before them."""
-        return list(self.all_donated[-count:]) if count else []
-
     def kept(self, args: Iterable[Any]) -> list[Any]:
         """The arguments of `main`: constants, and those that are used."""
-        every = [*self.computation.const_args, *args]
-        return [every[at] for at in sorted(self.computation.compile_args["kept_var_idx"])]
+        every = [*self._constants, *args]
+        return [every[at] for at in self._kept]
 
     def run(self, compiled: Any, args: Iterable[Any]) -> list[Any]:
         """The results of a compiled program."""
-        constants = self.computation.const_args
+        constants = self._constants
         if hasattr(compiled, "shard_const_args"):
             constants = compiled.shard_const_args(constants)
         return list(compiled.unsafe_call(*constants, *args))

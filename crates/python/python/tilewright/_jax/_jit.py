@@ -45,9 +45,9 @@ class Marked:
         return getattr(function, "__name__", type(function).__name__) + settings.mark
 
     @property
-    def is_tuned(self) -> bool:
-        """Whether forms of the function are measured."""
-        return self._key[1].tune
+    def settings(self) -> Settings:
+        """How the function is rewritten."""
+        return self._key[1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function, settings = self._key
@@ -98,6 +98,12 @@ def marked(function: Callable[P, T], settings: Settings) -> Callable[P, T]:
     if hasattr(function, "__dict__") and not isinstance(function, types.MethodType):
         vars(function).setdefault(_MADE, {})[settings] = made
     return made
+
+
+def settings_of_jit(fun: Any) -> Settings | None:
+    """The settings of what `jit` below has returned; none of other functions."""
+    wrapped = getattr(fun, "__wrapped__", None)
+    return wrapped.settings if isinstance(wrapped, Marked) else None
 
 
 @overload

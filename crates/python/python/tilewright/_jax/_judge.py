@@ -23,6 +23,8 @@ Array = np.ndarray[Any, Any]
 
 # As `crates/rewrite/src/driver/numbers.rs` has them.
 _MOST_GROWTH, _SLACK_ULPS = 4.0, 4.0
+# The platforms, by PJRT's names, that compute in f64 at more than a hundredth of their speed.
+_HAVE_F64 = ("cpu", "gpu")
 
 
 class Judge:
@@ -62,23 +64,26 @@ class Judge:
 
 def _difference(a: Array, b: Array) -> str:
     """Why an output is not about the same; empty if it is. Floats may differ by the root of a unit in
-    the last place of their type, of the largest value."""
+    the last place of their type, those of 16 bits and less by four units, of the largest value."""
     if not jnp.issubdtype(a.dtype, jnp.inexact):
         return "" if np.array_equal(a, b) else "other values"
     epsilon = float(jnp.finfo(a.dtype).eps)
+    allowed = math.sqrt(epsilon) if epsilon < 1e-6 else 4 * epsilon
     a, b = _wide(a), _wide(b)
     finite = np.isfinite(a)
-    if not np.isfinite(b[finite]).all():
-        return "not finite"
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(b[finite]).all():
+        return "other infinities or NaN"
     off = np.abs(a[finite] - b[finite]).max(initial=0.0)
     scale = _scale(a)
-    return "" if off <= math.sqrt(epsilon) * scale else f"by {off:.2g} of {scale:.2g}"
+    return "" if off <= allowed * scale else f"by {off:.2g} of {scale:.2g}"
 
 
 def _error(values: Array, truth: Array) -> float:
-    """The largest error, where what is right is finite; infinite where values are not."""
-    finite = np.isfinite(truth)
-    off = np.abs(_wide(values)[finite] - truth[finite])
+    """The largest error; infinite where a value is infinite or NaN and what is right is not that."""
+    values, finite = _wide(values), np.isfinite(truth)
+    if not np.array_equal(values[~finite], truth[~finite], equal_nan=True):
+        return np.inf
+    off = np.abs(values[finite] - truth[finite])
     return float(np.where(np.isfinite(off), off, np.inf).max(initial=0.0))
 
 
@@ -95,32 +100,41 @@ def _wide(values: Array) -> Array:
 
 def _parts(array: Any) -> list[Array]:
     """The parts of an array that this process has."""
-    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
-        array = jax.random.key_data(array)
-    return [np.asarray(shard.data) for shard in array.addressable_shards]
+    if not isinstance(array, jax.Array):
+        return [np.asarray(array)]
+    return [np.asarray(shard.data) for shard in _plain(array).addressable_shards]
+
+
+def _plain(array: Any) -> Any:
+    """An array, or the numbers of a key."""
+    if isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        return jax.random.key_data(array)
+    return array
 
 
 def _truth(program: Program, args: Sequence[Any]) -> list[Array] | None:
-    """The results of a program in f64; none if the engine does not run it so."""
+    """The results of a program in f64; none if the engine does not run it so, or only slowly."""
     lowered = program.lowered
-    if lowered.number_of_devices != 1:
+    if lowered.number_of_devices != 1 or lowered.backend.platform not in _HAVE_F64:
         return None
     try:
         wide = _core.widened(program.source.module)
         if wide is None:
             return None
+        device = lowered.devices[0]
         with jax.enable_x64(True):
-            run = internals.executable(
-                wide.to_stablehlo_bytecode(portable=False), lowered.devices[0]
-            )
-            given = [_widened(one, lowered.devices[0]) for one in lowered.kept(args)]
-            return [np.asarray(one) for one in run(given)]
+            run = internals.executable(wide.to_stablehlo_bytecode(portable=False), device)
+            pairs = zip(lowered.kept(args), lowered.types, strict=True)
+            return [np.asarray(one) for one in run([_widened(*pair, device) for pair in pairs])]
     except Exception:
         return None
 
 
-def _widened(array: Any, device: Any) -> Any:
-    values = np.asarray(array)
+def _widened(array: Any, of: Any, device: Any) -> Any:
+    """An argument of a type as one in f64."""
+    values = np.asarray(_plain(array))
+    if not jnp.issubdtype(of.dtype, jax.dtypes.extended):
+        values = values.astype(of.dtype)
     if jnp.issubdtype(values.dtype, jnp.inexact):
         values = _wide(values)
     return jax.device_put(values, device)

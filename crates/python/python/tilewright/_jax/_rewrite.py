@@ -172,6 +172,12 @@ def remember(key: Key, outcome: Outcome) -> None:
             _REMEMBERED.popitem(last=False)
 
 
+def forget(key: Key) -> None:
+    """Drops what was made of a module."""
+    with _LOCK:
+        _REMEMBERED.pop(key, None)
+
+
 def of_form(default: Outcome, made: _core.Module, form: dict[str, Any]) -> Outcome:
     """The outcome of one of the `_core.candidates`, with what is known of it, beside the default."""
     return dataclasses.replace(
@@ -315,11 +321,12 @@ def note(
     )
 
 
-def failed(name: str, error: Exception, settings: Settings) -> None:
-    """Says that a function is compiled as JAX wrote it, in the way that the settings ask for."""
-    if settings.on_error == "raise":
+def failed(name: str, error: Exception, settings: Settings, *, is_ours: bool = True) -> None:
+    """Says that a function is compiled as JAX wrote it, in the way that the settings ask for. What may be no
+    error of ours is left to whoever runs the function."""
+    if settings.on_error == "raise" and is_ours:
         raise error
-    if settings.on_error == "warn":
+    if settings.on_error == "warn" and is_ours:
         first = str(error).strip().split("\n", maxsplit=1)[0]
         warn_once(
             f"tilewright left `{name}` as it is: {type(error).__name__}: {first} "
