@@ -50,8 +50,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     tilewright.report(clear=True)
     names: list[str] = []
 
-    def unchanged(source: tuple[Any, bytes], *_: Any) -> _rewrite.Outcome:
-        module, _ = source
+    def unchanged(source: _rewrite.Source, *_: Any) -> _rewrite.Outcome:
+        module = source.module
         names.append(module.name)
         return _rewrite.Outcome(module.to_proto(), module.instruction_count, 1.0, 1.0, "")
 
