@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use process_wrap::std::{ChildWrapper, CommandWrap};
@@ -18,6 +18,35 @@ const FOLDER: &str = "TILEWRIGHT_FOLDER";
 const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 /// The exit code after Ctrl-C, as of a shell: 128 and the number of the signal.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The least time that a run is given if the user says nothing.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many times as long as the first run a run may take then.
+const TIMES_FIRST: u32 = 10;
+
+/// The time that a run may take.
+pub(crate) struct TimeLimit {
+    asked: Option<Duration>,
+    first: OnceLock<Duration>,
+}
+
+impl TimeLimit {
+    /// Returns the limit that the user asks for, or else one that the first run sets.
+    pub(crate) fn new(asked: Option<Duration>) -> Self {
+        Self { asked, first: OnceLock::new() }
+    }
+
+    /// Notes how long a run took that ended by itself.
+    pub(crate) fn note(&self, time: Duration) {
+        self.first.get_or_init(|| time);
+    }
+
+    /// Checks whether a run that began then has taken too long. The first one may take any time.
+    pub(crate) fn is_over(&self, begun: Instant) -> bool {
+        let by_first = || Some(self.first.get()?.saturating_mul(TIMES_FIRST).max(PATIENCE));
+        self.asked.or_else(by_first).is_some_and(|most| begun.elapsed() >= most)
+    }
+}
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,11 @@ environment of Python that has the jaxlib to be measured:
   python benches/calibrate.py --refine mine.toml    # draws more where a form is faster
   python benches/check_forms.py mine.toml           # how often the choice is the best one
   tilewright opt module.hlo --target mine.toml
+
+What `tilewright.jit(tune=True)` has measured says which modelled gains are none on this machine:
+
+  tilewright tune --list --json > decisions.json
+  python benches/learned.py decisions.json --base xla-cpu-0.12 -o mine.toml
 ";
 
 pub(crate) fn run(args: Targets) -> Result<ExitCode> {

@@ -8,19 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use tilewright_tools::Candidate;
 
-use crate::command::{self, ModuleCommand, Outcome};
+use crate::command::{self, ModuleCommand, Outcome, TimeLimit};
 
-/// The least time that a run is given if the caller says nothing.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many times as long as the first run a run may take.
-const TIMES_FIRST: u32 = 10;
 /// A command of the shell that judges candidates.
 pub(super) struct Keeper {
     command: ModuleCommand,
-    timeout: Option<Duration>,
+    limit: TimeLimit,
     stop: Arc<AtomicBool>,
-    /// The outcome of the first run, and its time.
-    first: OnceLock<(Outcome, Duration)>,
+    /// The outcome of the first run.
+    first: OnceLock<Outcome>,
     /// The first error of a run that could not be made.
     failure: Mutex<Option<anyhow::Error>>,
 }
@@ -33,7 +29,7 @@ impl Keeper {
     ) -> Result<Self> {
         Ok(Self {
             command: ModuleCommand::new(command)?,
-            timeout,
+            limit: TimeLimit::new(timeout),
             stop: Arc::clone(stop),
             first: OnceLock::new(),
             failure: Mutex::default(),
@@ -45,7 +41,8 @@ impl Keeper {
         let begun = Instant::now();
         match self.outcome(candidate) {
             Ok(outcome) => {
-                self.first.get_or_init(|| (outcome, begun.elapsed()));
+                self.first.get_or_init(|| outcome);
+                self.limit.note(begun.elapsed());
                 outcome == Outcome::Exited(0)
             }
             Err(error) => {
@@ -59,7 +56,7 @@ impl Keeper {
 
     /// Returns the outcome of the first run.
     pub(super) fn first(&self) -> Option<Outcome> {
-        self.first.get().map(|(outcome, _)| *outcome)
+        self.first.get().copied()
     }
 
     /// Returns the first error, if a run could not be made.
@@ -73,13 +70,10 @@ impl Keeper {
         std::fs::write(&path, candidate.text)
             .with_context(|| format!("cannot write {}", path.display()))?;
         let begun = Instant::now();
-        let most = self.timeout.or_else(|| {
-            self.first.get().map(|(_, first)| first.saturating_mul(TIMES_FIRST).max(PATIENCE))
-        });
         self.command.run(folder.path(), &path, [Stdio::null(), Stdio::null()], || {
             // Or another candidate won.
-            let is_late = most.is_some_and(|most| begun.elapsed() >= most);
-            is_late || !candidate.is_wanted() || self.stop.load(Ordering::Relaxed)
+            let is_unwanted = !candidate.is_wanted() || self.stop.load(Ordering::Relaxed);
+            is_unwanted || self.limit.is_over(begun)
         })
     }
 }

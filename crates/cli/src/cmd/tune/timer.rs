@@ -3,30 +3,24 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-use crate::command::{self, ModuleCommand, Outcome};
+use crate::command::{self, ModuleCommand, Outcome, TimeLimit};
 
-/// The least time that a run is given if the caller says nothing.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many times as long as the first run a run may take.
-const TIMES_FIRST: u32 = 10;
 /// How many bytes of what a command prints are shown when it fails.
 const SHOWN: usize = 300;
 
 /// A command that prints the seconds that a module takes.
 pub(super) struct Timer {
     command: ModuleCommand,
-    timeout: Option<Duration>,
+    limit: TimeLimit,
     stop: Arc<AtomicBool>,
     folder: TempDir,
-    /// The time of the first run.
-    first: OnceLock<Duration>,
 }
 
 /// Why there are no seconds.
@@ -52,7 +46,7 @@ impl Timer {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self> {
         let (command, folder) = (ModuleCommand::new(command)?, command::scratch("tune")?);
-        Ok(Self { command, timeout, stop: Arc::clone(stop), folder, first: OnceLock::new() })
+        Ok(Self { command, limit: TimeLimit::new(timeout), stop: Arc::clone(stop), folder })
     }
 
     /// Writes a module to be run under this number.
@@ -70,19 +64,15 @@ impl Timer {
         let begun = Instant::now();
         let [printed, errors] = ["stdout", "stderr"].map(|name| self.folder.path().join(name));
         let output = [command::printed(&printed)?.into(), Stdio::from(command::printed(&errors)?)];
-        let most = self.timeout.or_else(|| {
-            self.first.get().map(|first| first.saturating_mul(TIMES_FIRST).max(PATIENCE))
-        });
         let is_stopped = || self.stop.load(Ordering::Relaxed);
-        let is_late = || most.is_some_and(|most| begun.elapsed() >= most);
-        let outcome = self
-            .command
-            .run(self.folder.path(), &self.path(number), output, || is_stopped() || is_late())?;
+        let outcome = self.command.run(self.folder.path(), &self.path(number), output, || {
+            is_stopped() || self.limit.is_over(begun)
+        })?;
         let text = String::from_utf8_lossy(&fs::read(&printed).unwrap_or_default()).into_owned();
         let why = match outcome {
             Outcome::Exited(0) => match median_of_lines(&text) {
                 Some(seconds) => {
-                    self.first.get_or_init(|| begun.elapsed());
+                    self.limit.note(begun.elapsed());
                     return Ok(seconds);
                 }
                 None => format!("prints no seconds, but {:?}", end_of(&text)),
