@@ -100,7 +100,7 @@ impl ModuleCommand {
                 .stdout(stdout)
                 .stderr(stderr);
         });
-        // What the shell starts ends with it.
+        // The processes that the shell starts end with it.
         #[cfg(unix)]
         command.wrap(process_wrap::std::ProcessGroup::leader());
         #[cfg(windows)]

@@ -48,8 +48,8 @@ pub(crate) struct Race(tune::Race);
 #[pymethods]
 impl Race {
     #[new]
-    fn new(candidates: usize, seconds: f64, least_gain: f64) -> Self {
-        Self(tune::Race::new(candidates, RaceOptions { least_gain, seconds }))
+    fn new(candidates: usize, seconds: f64) -> Self {
+        Self(tune::Race::new(candidates, RaceOptions { seconds, ..RaceOptions::default() }))
     }
 
     /// The form to run next; none once the race is decided.

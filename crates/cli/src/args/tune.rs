@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tilewright_tools::tune::RaceOptions;
 
 use super::{Optimisation, seconds};
 
@@ -31,7 +32,7 @@ pub(crate) struct Tune {
     #[command(flatten)]
     pub(crate) optimisation: Optimisation,
     /// How many times faster than the original a candidate must be to win
-    #[arg(long, value_name = "X", default_value_t = 1.02, value_parser = gain)]
+    #[arg(long, value_name = "X", default_value_t = RaceOptions::default().least_gain, value_parser = gain)]
     pub(crate) least_gain: f64,
     /// End after this time
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0, value_parser = seconds)]

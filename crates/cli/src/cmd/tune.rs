@@ -91,7 +91,7 @@ fn raced(args: &Tune, modules: &[&Verified], forms: &[Form], timer: &Timer) -> R
     Ok(race)
 }
 
-/// What was measured.
+/// The times of all forms, and which won.
 #[derive(Serialize)]
 struct Report {
     winner: String,

@@ -830,7 +830,7 @@ def candidates(
 class Race:
     """A race between forms of a module, of which the first is the original."""
 
-    def __init__(self, candidates: int, seconds: float, least_gain: float) -> None: ...
+    def __init__(self, candidates: int, seconds: float) -> None: ...
     @property
     def next(self) -> int | None:
         """The form to run next; none once the race is decided."""

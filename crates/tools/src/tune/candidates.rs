@@ -10,8 +10,8 @@ pub const MOST_CANDIDATES: usize = 7;
 /// A form of a module.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What differs from the options of the caller: `default`, the name of a stricter numeric mode, or `without`
-    /// a pass.
+    /// `default` if the options of the caller made it, or the name of a stricter numeric mode, or `without` a
+    /// pass.
     pub name: String,
     /// How far floats may change in it.
     pub float_mode: FloatMode,

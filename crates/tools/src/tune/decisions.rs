@@ -40,7 +40,7 @@ pub struct Program {
     pub version: String,
 }
 
-/// What won of the forms of a program.
+/// The form of a program that won, and the times of all forms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The program.

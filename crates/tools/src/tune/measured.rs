@@ -6,7 +6,7 @@ use tilewright::report::aligned;
 use super::candidates::Candidate;
 use super::race::{Race, Standing};
 
-/// What is known of a form before it is run.
+/// The facts about a form that are known before it is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Form {
     /// The name of the form.

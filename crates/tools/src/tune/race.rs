@@ -8,7 +8,7 @@ const ORIGINAL: usize = 0;
 const PATIENCE: f64 = 3.0;
 /// The most rounds of a race.
 const MOST_ROUNDS: usize = 200;
-/// Of lanes that differ by less than this factor, either may win.
+/// Either of two lanes may win that differ by less than this factor.
 const SAME: f64 = 1.02;
 /// After this many rounds, it is enough to know that one lane beats the original.
 const ENOUGH_ROUNDS: usize = 16;
@@ -53,8 +53,6 @@ pub struct Lane {
     pub spread: f64,
     /// How many times faster than the original it is: the median over the rounds.
     pub ratio: Option<f64>,
-    /// Between which ratios this median lies.
-    pub interval: Option<(f64, f64)>,
 }
 
 /// Forms of a module that are run in turn. The first is the original, which wins unless it is beaten.
@@ -69,7 +67,7 @@ pub struct Race {
     /// The times of each lane, one for each round until it left the race.
     times: Vec<Vec<f64>>,
     standing: Vec<Standing>,
-    /// What is left to run in this round, in reverse.
+    /// The lanes that are left to run in this round, in reverse.
     left: Vec<usize>,
     /// The times of this round, by lane.
     round: Vec<Option<f64>>,
@@ -158,15 +156,11 @@ impl Race {
 
     /// Returns the times of each lane.
     pub fn lanes(&self) -> Vec<Lane> {
-        let lane = |(lane, times): (usize, &Vec<f64>)| {
-            let ratios = self.ratios(ORIGINAL, lane);
-            Lane {
-                runs: times.len(),
-                seconds: median(times),
-                spread: spread(times),
-                ratio: median(&ratios),
-                interval: median_interval(&ratios),
-            }
+        let lane = |(lane, times): (usize, &Vec<f64>)| Lane {
+            runs: times.len(),
+            seconds: median(times),
+            spread: spread(times),
+            ratio: median(&self.ratios(ORIGINAL, lane)),
         };
         self.times.iter().enumerate().map(lane).collect()
     }
@@ -230,7 +224,7 @@ impl Race {
 
     /// Returns the candidate whose median ratio is the largest.
     fn leader(&self) -> Option<usize> {
-        // Of equals, the first.
+        // `max_by` returns the last of equals: in reverse order, the first lane.
         let by_ratio =
             |&a: &usize, &b: &usize| self.median_ratio(a).total_cmp(&self.median_ratio(b));
         self.racing().rev().max_by(by_ratio)
