@@ -465,14 +465,38 @@ def test_decisions_come_with_a_program(
         tilewright.load_decisions(tmp_path / "absent")
 
 
-def test_in_traced_functions_it_is_the_default(times: dict[str, float]) -> None:
+def test_in_other_functions_it_is_the_default(times: dict[str, float]) -> None:
     tuned_loss = tuned(loss)
-    assert_right(jax.jit(jax.value_and_grad(tuned_loss, (0, 1)))(X, SCALE))
+
+    def step(x: jax.Array, scale: jax.Array) -> Any:
+        return jax.value_and_grad(tuned_loss, (0, 1))(x, scale)
+
+    assert_right(jax.jit(step)(X, SCALE))
     assert not any(one.decision for one in tilewright.report())
     assert any(one.outcome == "rewritten" for one in tilewright.report())
-    assert "not tuned: it calls functions" in last().outcome
     many = jax.vmap(tuned_loss, (0, None))(X[:, None], SCALE)
     assert_right(many, jax.vmap(loss, (0, None)), X[:, None], SCALE)
+
+
+@pytest.mark.parametrize("is_tuned", [False, True])
+def test_functions_that_a_tuned_one_calls_are_part_of_it(
+    times: dict[str, float], is_tuned: bool
+) -> None:
+    times["default"] = 0.5e-3
+    inner = tilewright.jit(loss, tune=is_tuned, on_error="raise")
+
+    def step(x: jax.Array, scale: jax.Array) -> Any:
+        return jax.value_and_grad(lambda *args: inner(*args), (0, 1))(x, scale)
+
+    assert_right(tuned(step)(X, SCALE))
+    assert [one.outcome for one in tilewright.report()] == ["tuned: default"]
+
+
+def test_the_gradient_of_a_tuned_function_is_tuned(times: dict[str, float]) -> None:
+    times["default"] = 0.5e-3
+    # It has the name of its function.
+    assert_right(jax.jit(jax.value_and_grad(tuned(loss), (0, 1)))(X, SCALE))
+    assert [one.outcome for one in tilewright.report()] == ["tuned: default"]
 
 
 def test_ahead_of_time_without_arguments(times: dict[str, float]) -> None:
@@ -559,7 +583,8 @@ def run(script: str, **environment: str) -> str:
 
 def test_whole_programs_are_tuned_by_the_environment(fresh: Path) -> None:
     script = """
-        results = jax.jit(step)(x, scale)
+        inner = tilewright.jit(loss)
+        results = jax.jit(jax.value_and_grad(lambda *args: inner(*args), (0, 1)))(x, scale)
         assert tilewright.report()[-1].decision is not None
         print(tilewright.report())
     """

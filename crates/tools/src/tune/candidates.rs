@@ -10,8 +10,8 @@ pub const MOST_CANDIDATES: usize = 7;
 /// A form of a module.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// `default` if the options of the caller made it, or the name of a stricter numeric mode, or `without` a
-    /// pass.
+    /// `default` if the options of the caller made it, `eager`, the name of a stricter numeric mode, or
+    /// `without` a pass.
     pub name: String,
     /// How far floats may change in it.
     pub float_mode: FloatMode,
@@ -32,29 +32,31 @@ impl Candidate {
 
 /// The name of what the options make.
 const DEFAULT: &str = "default";
+/// The name of what they make if every gain counts that the model sees.
+const EAGER: &str = "eager";
 /// How the name of a form begins that is made without a pass.
 const WITHOUT: &str = "without ";
 
-/// Makes the forms of a module to measure beside it: what the options make of it, what each stricter
-/// numeric mode makes, and what is made without each cost-gated pass that had a part. Forms that are equal
-/// are returned once. The first is that of the options, the others follow by their modelled cycles; there are
-/// at most [`MOST_CANDIDATES`], and none if nothing pays by the model.
+/// Makes the forms of a module to measure beside it: what the options make of it, what they make if the least
+/// gain of the target is none, what each stricter numeric mode makes, and what is made without each cost-gated
+/// pass that had a part. Forms that are equal are returned once. The first is that of the options, the others
+/// follow by their modelled cycles; there are at most [`MOST_CANDIDATES`].
 ///
 /// # Errors
 /// Returns an error as [`tilewright::optimize`] does.
 pub fn candidates(module: &Verified, options: &Options) -> Result<Vec<Candidate>, Error> {
-    let Some(default) = candidate(module, options, DEFAULT)? else { return Ok(Vec::new()) };
-    let mut others = Vec::new();
+    let default = candidate(module, options, DEFAULT)?;
+    let mut others = Vec::from_iter(candidate(module, options, EAGER)?);
     for mode in FloatMode::ALL.into_iter().filter(|mode| mode.most() < options.float_mode.most()) {
         others.extend(candidate(module, options, mode.most().name())?);
     }
-    for pass in &default.passes {
+    for pass in default.iter().flat_map(|default| &default.passes) {
         others.extend(candidate(module, options, &format!("{WITHOUT}{pass}"))?);
     }
     others.sort_by(|a, b| b.modelled().total_cmp(&a.modelled()));
     let mut texts = FxHashSet::from_iter([canonical_text(module)?]);
     let mut distinct = Vec::new();
-    for candidate in std::iter::once(default).chain(others) {
+    for candidate in default.into_iter().chain(others) {
         if texts.insert(canonical_text(&candidate.module)?) {
             distinct.push(candidate);
         }
@@ -93,6 +95,8 @@ fn named(options: &Options, name: &str) -> Option<Options> {
     let mut options = options.clone();
     if let Some(pass) = name.strip_prefix(WITHOUT) {
         options.without.push(tilewright::passes().map(Pass::name).find(|&of| of == pass)?);
+    } else if name == EAGER {
+        (options.target.least_gain, options.target.least_small_gain) = (1.0, 1.0);
     } else if name != DEFAULT {
         options.float_mode =
             FloatMode::named(name).filter(|mode| mode.most() < options.float_mode.most())?;

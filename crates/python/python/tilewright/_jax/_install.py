@@ -64,6 +64,11 @@ def settings_for(module: Any) -> Settings | None:
     return _settings if _settings is not None and _is_large(module) else None
 
 
+def tunes_all() -> bool:
+    """Whether every module is to be measured as a whole."""
+    return _settings is not None and _settings.tune
+
+
 def _is_large(module: Any) -> bool:
     from tilewright._jax import _internals as internals
 

@@ -241,7 +241,7 @@ def _set_rule() -> None:
 
     def lowered(ctx: Any, *args: Any, name: str, is_stored: bool, **params: Any) -> Any:
         settings = settings_of(name)
-        if settings is None or not is_ready(settings):
+        if settings is None or _is_within_tuned(ctx) or not is_ready(settings):
             return before(ctx, *args, name=name, **params)
         is_native = settings.native and not is_off()
         is_native &= _native.PLATFORM in internals.platforms(ctx)
@@ -258,6 +258,22 @@ def _set_rule() -> None:
         return results
 
     internals.set_lowering_rule(rule)
+
+
+def _is_within_tuned(ctx: Any) -> bool:
+    """Whether the whole module is to be measured, so that its functions stay as they were written."""
+    from tilewright._jax import _install, _selftest
+    from tilewright._jax import _internals as internals
+
+    # What the self-test lowers is rewritten without asking.
+    if _selftest.is_running_here():
+        return False
+    try:
+        outer = settings_of(internals.module_name(internals.module_of(ctx)))
+    except Exception:
+        return False
+    is_tuned = outer.tune if outer is not None else _install.tunes_all()
+    return is_tuned and not internals.is_for_export(ctx)
 
 
 def _rewrite_new(

@@ -89,14 +89,8 @@ def _settings(computation: Any, is_kept: bool) -> Settings | None:
         return None
     module = computation.stablehlo()
     settings = settings_of(internals.module_name(module)) or _install.settings_for(module)
-    if settings is None or not settings.tune or not _jit.is_ready(settings):
-        return None
-    if _sharded.settings_within(module) is not None:
-        # A gradient has the name of its function, which is rewritten within it.
-        name = internals.module_name(module)
-        _rewrite.skipped(name, "not tuned: it calls functions that are rewritten by themselves")
-        return None
-    return settings
+    is_tuned = settings is not None and settings.tune and _jit.is_ready(settings)
+    return settings if is_tuned else None
 
 
 @contextlib.contextmanager
