@@ -71,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use crate::replacement::{Match, NewValue, Replacement};
     #[pymodule_export]
-    use crate::report::{cost, lower, ops, passes, targets};
+    use crate::report::{cost, lower, memory, ops, passes, targets};
     #[pymodule_export]
     use crate::rule::{Rule, RuleSet};
     #[pymodule_export]

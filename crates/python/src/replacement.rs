@@ -244,15 +244,16 @@ impl Replacement {
         Self::plan(slf, |_, new| new.transpose(value, &permutation))
     }
 
-    /// Adds a broadcast to a shape: dim `i` becomes dim `dimensions[i]`.
+    /// Adds a broadcast to `dims`: dim `i` of the value becomes dim `dimensions[i]`.
+    #[pyo3(signature = (value, dims, dimensions = Vec::new()))]
     fn broadcast(
         slf: &Bound<'_, Self>,
         value: Operand<'_>,
-        shape: ShapeLike<'_>,
+        dims: Vec<i64>,
         dimensions: Vec<i64>,
     ) -> PyResult<NewValue> {
-        let (value, shape) = (Self::own(slf, &value)?, shape.shape()?);
-        Self::plan(slf, |_, new| new.broadcast(value, &dimensions, shape))
+        let value = Self::own(slf, &value)?;
+        Self::plan(slf, |_, new| new.broadcast(value, &dims, &dimensions))
     }
 
     fn convert(

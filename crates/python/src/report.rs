@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use serde::Serialize;
+use tilewright::Options;
 use tilewright::listing::{OpList, PassList, TargetList};
 use tilewright::lowering;
-use tilewright::report::CostReport;
+use tilewright::report::{CostReport, MemoryReport};
 
 use crate::error::{ExceptionKind, plain, raised, usage};
 use crate::module::Module;
@@ -26,6 +27,21 @@ pub(crate) fn cost(py: Python<'_>, module: &Module, target: &str) -> PyResult<(S
         let report = report.map_err(|error| raised(&error))?;
         let report =
             report.ok_or_else(|| plain(ExceptionKind::Other, "the costs were cancelled"))?;
+        Ok((json(&report)?, report.to_string()))
+    };
+    interruptible(py, || cancel.store(true, Ordering::Relaxed), work)?
+}
+
+/// The memory of a module's arrays on a target, as JSON and as text.
+#[pyfunction]
+pub(crate) fn memory(py: Python<'_>, module: &Module, target: &str) -> PyResult<(String, String)> {
+    let module = module.verified(py)?;
+    let target = tilewright::target(target).map_err(|error| raised(&error))?;
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options = Options::new(target).with_cancel(Arc::clone(&cancel));
+    let work = || {
+        let report = MemoryReport::with_options(&module, &options);
+        let report = report.map_err(|error| raised(&error))?;
         Ok((json(&report)?, report.to_string()))
     };
     interruptible(py, || cancel.store(true, Ordering::Relaxed), work)?

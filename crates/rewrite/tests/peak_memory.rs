@@ -75,6 +75,53 @@ ENTRY main {
 }
 
 #[test]
+fn arguments_are_kept_throughout() {
+    // y is read after the product, and is there before it.
+    let late = "x = f32[32,32] parameter(0)
+  a = f32[32,32] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[32,32] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[32,32] parameter(1)
+  ROOT r = f32[32,32] dot(b, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    // x and y, and two products at a time.
+    assert_eq!(peak(late), 16 * KIB);
+}
+
+#[test]
+fn what_a_fusion_computes_is_stored_once() {
+    let text = "HloModule m
+fused {
+  p = f32[32,32] parameter(0)
+  t = f32[32,32] tanh(p)
+  ROOT e = f32[32,32] exponential(t)
+}
+ENTRY main {
+  x = f32[32,32] parameter(0)
+  ROOT f = f32[32,32] fusion(x), kind=kLoop, calls=fused
+}";
+    assert_eq!(peak_live_bytes(&module(text), &target("cpu")), 8 * KIB);
+}
+
+#[test]
+fn a_result_in_the_memory_of_a_donated_argument_takes_none() {
+    let donated = |root: &str| {
+        let alias = "input_output_alias={ {}: (0, {}, may-alias) }";
+        let text = format!(
+            "HloModule m, {alias}\nENTRY main {{\n  x = f32[32,32] parameter(0)\n  \
+             y = f32[32,32] parameter(1)\n  {root}\n}}"
+        );
+        peak_live_bytes(&module(&text), &target("cpu"))
+    };
+    assert_eq!(donated("ROOT r = f32[32,32] add(x, y)"), 8 * KIB);
+    let product = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    // The product reads x after it has written the first of its elements.
+    assert_eq!(donated(&format!("ROOT r = f32[32,32] dot(x, y), {product}")), 12 * KIB);
+    assert_eq!(donated(&format!("ROOT r = f32[32,32] dot(y, y), {product}")), 8 * KIB);
+    let twice =
+        format!("t = f32[32,32] dot(x, x), {product}\n  ROOT r = f32[32,32] dot(t, y), {product}");
+    assert_eq!(donated(&twice), 12 * KIB);
+}
+
+#[test]
 fn rewritten_models_hold_no_more_than_they_did() {
     let files = ["models", "real"].map(|folder| fixtures(folder).expect("a folder"));
     for file in files.into_iter().flatten() {

@@ -1,6 +1,8 @@
 //! Reports as data: `Display` writes them for people, `Serialize` as JSON. The keys are stable:
 //! none is renamed or removed within a major version.
 
+mod meaning;
+mod memory;
 mod text;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,9 @@ use tilewright_rewrite::analysis::sharding::Traffic;
 use tilewright_rewrite::{Cost, ModuleCosts, Note, Options, Place, Report, guards};
 // The command line words its own messages with these, too.
 #[doc(hidden)]
-pub use tilewright_rewrite::table::{aligned, count, counted, cycles, shortened};
+pub use tilewright_rewrite::table::{
+    aligned, bytes, count, counted, cycles, ratio_words, shortened,
+};
 use tilewright_target::Target;
 
 use crate::agreement::{Agreement, Excuse, OutputDifference};
@@ -24,6 +28,9 @@ use crate::error::Error;
 use crate::guard::Blame;
 use crate::pipeline::simplest;
 use crate::profile::Profile;
+
+pub use meaning::meaning;
+pub use memory::{ArrayMemory, ArrayReader, MemoryPeak, MemoryReport};
 
 /// The modelled costs of a module or an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -73,6 +80,8 @@ pub struct InstructionCosts {
     pub name: String,
     /// Its op.
     pub opcode: &'static str,
+    /// What it does, if it only moves or renames elements: see [`meaning`]; `null` for other ops.
+    pub meaning: Option<String>,
     /// The shape of its result.
     pub shape: String,
     /// Its costs.
@@ -113,6 +122,7 @@ impl CostReport {
             InstructionCosts {
                 name: module.name_of(id).to_owned(),
                 opcode: module.opcode(id).name(),
+                meaning: meaning(module, id),
                 shape: format!("{:#}", module.shape(id)),
                 costs: instruction.cost.into(),
             }

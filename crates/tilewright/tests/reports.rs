@@ -1,6 +1,6 @@
 //! Reports as text.
 use tilewright::prelude::*;
-use tilewright::report::{CostReport, Costs, InstructionCosts, RunReport};
+use tilewright::report::{CostReport, Costs, InstructionCosts, MemoryReport, RunReport};
 use tilewright::{Recording, check, check_recording, parse};
 
 fn module(entry: &str) -> Verified {
@@ -33,7 +33,8 @@ fn disagreements_say_where() {
         "the outputs differ\n  \
          out0: element [] is 2 in the first and 3 in the second, on normal inputs from seed 0\n\
          output  largest difference  on        because     not compared\n\
-         out0    5.0e-1              normal 0  it differs  0 of 1"
+         out0    5.0e-1              normal 0  it differs  0 of 1\n\
+         normal: inputs normally distributed"
     );
 }
 
@@ -60,6 +61,7 @@ fn costs_have_a_line_for_each_instruction_and_the_total() {
     let instruction = |name: &str, costs| InstructionCosts {
         name: name.to_owned(),
         opcode: "negate",
+        meaning: (name == "y").then(|| "swaps dims 0 and 1".to_owned()),
         shape: "f32[2]".to_owned(),
         costs,
     };
@@ -77,12 +79,137 @@ fn costs_have_a_line_for_each_instruction_and_the_total() {
     let expected = "m on cpu. Costs are a model, not a measurement.
 
 cycles  vectors  realigned  bytes  padded bytes  flops  instruction  opcode  shape
-    30        0          0     16             0      0  y            negate  f32[2]
+    30        0          0     16             0      0  y            negate  f32[2]  swaps dims 0 and 1
      5        0          0      8             0      0  x            negate  f32[2]
      0        0          0      0             0      0  z            negate  f32[2]
  1_000        0          0      0             0      0  latency
  1_035        0          0     24             0      0  total";
     assert_eq!(report.to_string(), expected);
+}
+
+/// A norm of `[256,10]` groups that a reshape splits off: on (8,128) tiles its array takes 12.8 times its size.
+const GROUPS: &str = "HloModule groups
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+ENTRY main {
+  x = f32[8,64,2560] parameter(0), metadata={op_name=\"x\"}
+  g = f32[8,64,256,10] reshape(x), metadata={op_name=\"jit(f)/norm/reshape\" source_file=\"/home/me/norm.py\" source_line=3}
+  zero = f32[] constant(0)
+  s = f32[8,256] reduce(g, zero), dimensions={1,3}, to_apply=add, metadata={op_name=\"jit(f)/norm/sum\" source_file=\"/home/me/norm.py\" source_line=4}
+  t = f32[8,64,2560] sine(x)
+  ROOT both = (f32[8,64,2560], f32[8,256]) tuple(t, s)
+}";
+
+#[test]
+fn memory_is_told_array_by_array() {
+    let module = tilewright::parse(GROUPS).unwrap();
+    let report = MemoryReport::new(&module, &tilewright::target("tpu-like").unwrap()).unwrap();
+    // x: 8*64*2560*4 bytes; the groups: 8*64 rows of [256,10], whose 10 lanes take 128.
+    let (x, groups) = (5_242_880, 8 * 64 * 256 * 128 * 4);
+    assert_eq!(report.peak.padded_bytes, x + groups + 8 * 256 * 4);
+    assert_eq!(report.peak.argument_bytes, x);
+    assert_eq!(report.peak.instruction, "s");
+    let largest = &report.arrays[0];
+    assert_eq!((largest.name.as_str(), largest.bytes, largest.padded_bytes), ("g", x, groups));
+    assert_eq!(largest.meaning.as_deref(), Some("splits dim 2 into 256 x 10"));
+    assert_eq!(largest.readers[0].source.as_deref(), Some("/home/me/norm.py:4"));
+    let advice = largest.advice.as_deref().unwrap();
+    assert!(advice.starts_with("work on it as f32[8,64,2560]"), "{advice}");
+    let [rewritten] = report.advice.as_slice() else { panic!("{:?}", report.advice) };
+    assert!(rewritten.contains("`tilewright opt` would bring the peak to 10.0 MiB"), "{rewritten}");
+    let shown = report.to_string();
+    assert!(shown.contains("g (splits dim 2 into 256 x 10) norm.py:3"), "{shown}");
+
+    let donated = GROUPS.replace(
+        "HloModule groups",
+        "HloModule groups, input_output_alias={ {0}: (0, {}, may-alias) }",
+    );
+    let module = tilewright::parse(&donated).unwrap();
+    let report = MemoryReport::new(&module, &tilewright::target("tpu-like").unwrap()).unwrap();
+    assert_eq!(report.advice.len(), 1, "{:?}", report.advice);
+    assert!(report.arrays.iter().all(|array| array.name != "t"), "t lies in x");
+}
+
+#[test]
+fn ops_that_move_elements_are_told_in_words() {
+    let cases = [
+        ("f32[2,3,4]", "f32[2,4,3]{2,1,0} transpose(x), dimensions={0,2,1}", "swaps dims 1 and 2"),
+        ("f32[2,12]", "f32[2,3,4] reshape(x)", "splits dim 1 into 3 x 4"),
+        (
+            "f32[2,3]{1,0}",
+            "f32[2,3]{0,1} copy(x)",
+            "orders the array in memory as {0,1} instead of {1,0}",
+        ),
+        ("f32[2,3]{1,0}", "f32[2,3]{1,0} copy(x)", "copies bytes as they are"),
+        (
+            "f32[2,12]{1,0}",
+            "f32[2,3,4]{2,1,0} bitcast(x)",
+            "names the same bytes anew: splits dim 1 into 3 x 4",
+        ),
+        (
+            "f32[2,12]{0,1}",
+            "f32[3,4,2]{2,1,0} bitcast(x)",
+            "names the same bytes anew: splits dim 1 into 3 x 4",
+        ),
+        (
+            "f32[2,3]{1,0}",
+            "f32[2,3]{1,0:T(8,128)} copy(x)",
+            "moves the array from {1,0} to {1,0:T(8,128)}",
+        ),
+        (
+            "f32[2,3]{1,0}",
+            "f32[3,2]{0,1} bitcast(x)",
+            "names dims of the same bytes in another order",
+        ),
+        ("f32[2,3]{1,0}", "s32[2,3]{1,0} bitcast-convert(x)", "reads the same bits as s32"),
+    ];
+    for (of, op, words) in cases {
+        let module = module(&format!("x = {of} parameter(0)\n  ROOT y = {op}"));
+        let root = module.computation(module.entry().unwrap()).root().unwrap();
+        assert_eq!(tilewright::report::meaning(&module, root).as_deref(), Some(words), "{op}");
+    }
+    let module = module("x = f32[2] parameter(0)\n  ROOT y = f32[2] sine(x)");
+    let root = module.computation(module.entry().unwrap()).root().unwrap();
+    assert_eq!(tilewright::report::meaning(&module, root), None);
+}
+
+#[test]
+fn memory_is_that_of_one_device() {
+    let text = "HloModule m, num_partitions=4
+ENTRY main {
+  x = f32[64,256] parameter(0), sharding={devices=[4,1]<=[4]}
+  ROOT y = f32[64,256] sine(x), sharding={devices=[4,1]<=[4]}
+}";
+    let module = tilewright::parse(text).unwrap();
+    let report = MemoryReport::new(&module, &tilewright::target("cpu").unwrap()).unwrap();
+    assert_eq!(report.devices, Some(4));
+    assert_eq!(report.peak.padded_bytes, 2 * 64 * 256 * 4 / 4);
+    assert!(report.to_string().contains("on each of 4 devices"), "{report}");
+    // 10 rows over 4 devices are 3 to each.
+    let uneven = text.replace("[64,256]", "[10,256]");
+    let module = tilewright::parse(&uneven).unwrap();
+    let report = MemoryReport::new(&module, &tilewright::target("cpu").unwrap()).unwrap();
+    assert_eq!((report.peak.padded_bytes, report.counted_whole), (2 * 3 * 256 * 4, 0));
+}
+
+#[test]
+fn donating_is_advised_where_it_lowers_the_peak() {
+    let product = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    let text = format!(
+        "HloModule m\nENTRY main {{\n  x = f32[256,256] parameter(0)\n  w = f32[256,256] parameter(1)\n  \
+         y = f32[256,256] dot(x, w), {product}\n  ROOT z = f32[256,256] add(y, x)\n}}"
+    );
+    let module = tilewright::parse(&text).unwrap();
+    let report = MemoryReport::new(&module, &tilewright::target("cpu").unwrap()).unwrap();
+    assert_eq!(report.peak.padded_bytes, 4 * 256 * 256 * 4);
+    let [advice] = report.advice.as_slice() else { panic!("{report}") };
+    assert!(
+        advice.contains("donating 1 argument") && advice.contains("peak to 768 KiB"),
+        "{advice}"
+    );
 }
 
 #[test]

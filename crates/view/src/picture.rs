@@ -182,7 +182,7 @@ impl Memory {
 
     /// Says how much is padded, if it is marked.
     pub fn padding_mark(&self) -> Option<String> {
-        let size = crate::words::bytes(self.padded_bytes);
+        let size = tilewright::report::bytes(self.padded_bytes);
         self.is_padded.then(|| format!("padded {:.1} times to {size}", self.padding()))
     }
 }
@@ -260,7 +260,7 @@ impl Edge {
 
     /// The label, with the size of a large array.
     pub fn text(&self) -> String {
-        let size = self.is_large.then(|| crate::words::bytes(self.bytes));
+        let size = self.is_large.then(|| tilewright::report::bytes(self.bytes));
         let parts = [Some(self.label.clone()).filter(|label| !label.is_empty()), size];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }

@@ -38,20 +38,6 @@ pub(crate) fn cut_at(text: &str, longest: usize) -> String {
     }
 }
 
-/// Returns a number of bytes with a unit.
-#[expect(clippy::cast_precision_loss, reason = "a size to show")]
-pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let power = (bytes.max(1).ilog2() / 10).min(5);
-    let unit = UNITS.get(power as usize).unwrap_or(&"B");
-    let scaled = bytes as f64 / (1_u64 << (10 * power)) as f64;
-    if power == 0 || scaled >= 100.0 {
-        format!("{scaled:.0} {unit}")
-    } else {
-        format!("{scaled:.1} {unit}")
-    }
-}
-
 /// Returns a number of cycles, in thousands or millions if it is large.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "less than 10,000")]
 pub(crate) fn cycles(cycles: f64) -> String {
@@ -177,14 +163,7 @@ fn push_attribute(title: &mut String, module: &Module, name: &str, value: &AttrV
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, cut_at, cycles, milliseconds};
-
-    #[test]
-    fn sizes_have_three_digits() {
-        let sizes = [0, 1023, 1024, 1536, 102_400, 40 << 20, u64::MAX];
-        let shown = ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "100 KiB", "40.0 MiB", "16384 PiB"];
-        assert_eq!(sizes.map(bytes), shown);
-    }
+    use super::{cut_at, cycles, milliseconds};
 
     #[test]
     fn large_counts_have_a_unit() {

@@ -495,7 +495,9 @@ def test_explain_says_what_is_done() -> None:
     assert told.after.cycles < told.before.cycles
     assert told.rewritten.to_text() != told.original.to_text()
     assert "<pre>" in told._repr_html_()
-    assert tilewright.explain(jax.jit(group_norm))(IMAGE).target == ENGINE
+    explanation = tilewright.explain(jax.jit(group_norm))(IMAGE)
+    assert explanation.target == ENGINE
+    assert explanation.memory.peak.argument_bytes == IMAGE.nbytes
     assert not tilewright.report(), "nothing was compiled"
 
 

@@ -156,6 +156,17 @@ def test_cost() -> None:
         tw.cost(SUMS, "abacus")
 
 
+def test_memory() -> None:
+    report = tw.memory(SUMS, "cpu")
+    # x and the sums.
+    assert report.peak.padded_bytes == 4 * (64 * 8 * 8 + 64 * 8)
+    assert [array.name for array in report.arrays] == ["x", "r"]
+    assert report.arrays[0].is_argument and report.arrays[0].readers[0].name == "r"
+    assert report.devices is None and "in use at once" in str(report)
+    with pytest.raises(tw.UsageError, match="abacus"):
+        tw.memory(SUMS, "abacus")
+
+
 def test_lower() -> None:
     report = tw.lower(SUMS)
     assert len(report) == 1 and report.instructions[0].why_not is None

@@ -14,6 +14,7 @@ from tilewright._reports import (
     CostReport,
     Explanation,
     LowerReport,
+    MemoryReport,
     Optimized,
     OptReport,
     Ran,
@@ -22,7 +23,9 @@ from tilewright._reports import (
     RunReport,
 )
 
-DEFAULT_TARGET = "tpu-like"
+# The engine at hand, and the machine that is simulated.
+DEFAULT_TARGET = "auto"
+DEFAULT_MACHINE = "tpu-like"
 
 
 class Pass:
@@ -149,8 +152,8 @@ def optimize(
 
     Args:
         module: a module, or what ``Module.load`` takes, or a function.
-        target: the name of a target, or a TOML file; by default ``tpu-like`` for a module, and
-            the platform's for a function.
+        target: the name of a target, or a TOML file; by default that of
+            this machine's devices.
         exact: keep every bit of floats.
         guards: make rewrites whose error is bounded only where a test holds when the program runs, with
             the original beside them.
@@ -320,7 +323,7 @@ def run(
 def simulate(
     module: Any,
     *arrays: Any,
-    target: str = DEFAULT_TARGET,
+    target: str = DEFAULT_MACHINE,
     strategy: str | None = None,
     seed: int | None = None,
     max_steps: int | None = None,
@@ -395,8 +398,20 @@ def cost(module: Any, target: str = DEFAULT_TARGET) -> CostReport:
     return report
 
 
+def memory(module: Any, target: str = DEFAULT_TARGET) -> MemoryReport:
+    """What a module keeps in memory on a target: the largest arrays with their padding, what is in use when it
+    holds most, and what would help.
+
+    Raises:
+        UsageError: there is no such target.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    report: MemoryReport = MemoryReport.of(*_core.memory(loaded(module), target))
+    return report
+
+
 def lower(
-    module: Any, target: str = DEFAULT_TARGET, *, strategy: str | None = None, plan: bool = False
+    module: Any, target: str = DEFAULT_MACHINE, *, strategy: str | None = None, plan: bool = False
 ) -> LowerReport:
     """The kernels that a module runs as on a target, or why an instruction has none.
 

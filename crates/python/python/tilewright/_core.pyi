@@ -698,9 +698,9 @@ class Replacement:
     def reshape(self, value: Instruction | NewValue, dims: Sequence[int]) -> NewValue: ...
     def transpose(self, value: Instruction | NewValue, permutation: Sequence[int]) -> NewValue: ...
     def broadcast(
-        self, value: Instruction | NewValue, shape: Shape | str, dimensions: Sequence[int]
+        self, value: Instruction | NewValue, dims: Sequence[int], dimensions: Sequence[int] = ...
     ) -> NewValue:
-        """Adds a broadcast to a shape: dim ``i`` becomes dim ``dimensions[i]``."""
+        """Adds a broadcast to ``dims``: dim ``i`` of the value becomes dim ``dimensions[i]``."""
     def convert(self, value: Instruction | NewValue, element_type: str) -> NewValue: ...
     def keep_extras(self, value: Instruction | NewValue) -> NewValue:
         """Gives a new instruction the sharding, frontend attributes and origin of the match."""
@@ -922,6 +922,9 @@ def parameter_shapes(module: Module) -> list[Shape]:
 
 def cost(module: Module, target: str) -> tuple[str, str]:
     """Returns the report as JSON and as text; see ``tilewright.cost``."""
+
+def memory(module: Module, target: str) -> tuple[str, str]:
+    """Returns the report as JSON and as text; see ``tilewright.memory``."""
 
 def lower(
     module: Module, target: str, *, strategy: str | None = None, plan: bool = False

@@ -77,6 +77,8 @@ class InstructionCosts(Costs):
 
     name: str
     opcode: str
+    meaning: str | None
+    """What it does, if it only moves or renames elements."""
     shape: str
 
 
@@ -89,6 +91,62 @@ class CostReport(Report):
     total: Costs
     instructions: list[InstructionCosts]
     latency_cycles: float
+
+
+class MemoryPeak(Fields):
+    """When a module holds most."""
+
+    padded_bytes: int
+    bytes: int
+    """The bytes of the elements alone."""
+    argument_bytes: int
+    instruction: str
+    place: str
+
+
+class ArrayReader(Fields):
+    """An instruction that reads an array."""
+
+    name: str
+    opcode: str
+    source: str | None
+    """``file:line`` in what the user wrote, if that is known."""
+
+
+class ArrayMemory(Fields):
+    """An array in memory."""
+
+    _nested = {"readers": ArrayReader}
+    name: str
+    opcode: str
+    meaning: str | None
+    shape: str
+    bytes: int
+    padded_bytes: int
+    padding: float
+    """The ratio of the two."""
+    is_at_peak: bool
+    is_argument: bool
+    op_name: str
+    source: str | None
+    readers: list[ArrayReader]
+    advice: str | None
+
+
+class MemoryReport(Report):
+    """The arrays that a module keeps in memory: ``tilewright cost --memory --json``. A model."""
+
+    _nested = {"peak": MemoryPeak, "arrays": ArrayMemory}
+    module: str
+    target: str
+    devices: int | None
+    """Over which the module is divided; all bytes are those of one."""
+    peak: MemoryPeak
+    counted_whole: int
+    """Arrays of a divided module that nothing tells how to divide."""
+    arrays: list[ArrayMemory]
+    """Those at the peak first, the largest first."""
+    advice: list[str]
 
 
 class PassSummary(Fields):

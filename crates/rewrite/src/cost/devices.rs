@@ -55,10 +55,21 @@ impl Devices {
         self.manual.get(&computation).copied().unwrap_or(1)
     }
 
+    /// Checks whether the arrays of a computation are the parts that devices hold.
+    pub(super) fn holds_parts(&self, computation: CompId) -> bool {
+        self.manual_with_callees.contains_key(&computation)
+    }
+
+    /// Returns how often the cost of a computation counts in the module: as often as that of the manual computation
+    /// which calls it.
+    pub(super) fn repeats_with_callers(&self, computation: CompId) -> u64 {
+        self.manual_with_callees.get(&computation).copied().unwrap_or(1)
+    }
+
     /// Returns the factor of a guard's cost in its computation: `devices / repeats`. The repeats of
     /// the computation multiply the cost again, so the guard counts once for each device.
     pub(super) fn guard_factor(&self, computation: CompId) -> f64 {
-        let repeats = self.manual_with_callees.get(&computation).copied().unwrap_or(1);
+        let repeats = self.repeats_with_callers(computation);
         as_f64(self.count()) / as_f64(repeats)
     }
 

@@ -17,7 +17,7 @@ use crate::analysis::sharding::Traffic;
 use super::contraction::beside_contractions;
 use super::devices::Devices;
 use super::extra_costs::ExtraCosts;
-use super::memory::{computations_run, peak};
+use super::memory::{Peak, computations_run, peak};
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
@@ -281,13 +281,14 @@ impl<'a> Ledger<'a> {
 
     /// Computes the most bytes that hold values at once: see [`super::peak_live_bytes`].
     pub fn peak_live_bytes(&self, module: &Module) -> u64 {
-        let mut peaks: FxHashMap<CompId, u64> = FxHashMap::default();
+        let mut peaks: FxHashMap<CompId, Peak> = FxHashMap::default();
+        let padded_bytes = |id: InstId| self.facts[id].footprint.padded_bytes;
         // The callees of a computation come before it.
         for computation in computations_run(module) {
-            let peak = peak(module, computation, &self.facts, &peaks);
+            let peak = peak(module, computation, &self.facts, &peaks, padded_bytes);
             peaks.insert(computation, peak);
         }
-        module.entry().and_then(|entry| peaks.get(&entry).copied()).unwrap_or(0)
+        module.entry().and_then(|entry| peaks.get(&entry)).map_or(0, |peak| peak.bytes)
     }
 
     /// Counts the sweeps in which the entry computation reads its largest arrays: see

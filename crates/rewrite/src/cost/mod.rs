@@ -6,10 +6,9 @@
 //! memory. A reader loads stored operands vector by vector. A reader that cannot fuse (a tuple, or
 //! a contraction on a target without `fuses_contractions`) first has its fused operands stored.
 //!
-//! The cost of an instruction therefore depends only on the instruction, the computation that it
-//! reduces by and its direct operands. Passes ask [`CostModel`] what a rewrite costs before they
-//! make it. `ledger.rs` adds the costs that depend on the whole module: arrays that are read again,
-//! results that nothing reads, and the cycles in which kernels wait for main memory.
+//! So the cost of an instruction depends only on itself, the computation that it reduces by and its
+//! direct operands. Passes ask [`CostModel`] what a rewrite costs before they make it. `ledger.rs` adds
+//! what depends on the whole module: arrays that are read again, and waits for main memory.
 
 mod amount;
 pub(crate) mod columns;
@@ -43,14 +42,15 @@ pub use amount::Cost;
 use contraction::contraction_flops;
 pub use ledger::Ledger;
 pub use memo::Memo;
+pub use memory::{MemoryUse, StoredArray};
 pub use module::{
-    InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, module_cost, peak_live_bytes,
+    InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, memory_use, module_cost,
+    peak_live_bytes, run_costs,
 };
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 
-/// The most instructions that are visited to decide whether the first of them, a reshape, is fused.
-/// A longer chain of reshapes counts as stored; canonicalisation merges such chains.
+/// The most instructions that are visited to decide whether a reshape is fused; canonicalisation merges chains.
 const LOOKED_THROUGH: usize = 4;
 
 /// A shape, and the memory that a value of this shape occupies.

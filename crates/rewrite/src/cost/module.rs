@@ -3,16 +3,20 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tilewright_ir::{InstId, Module};
-use tilewright_target::Target;
+use tilewright_ir::{ArrayShape, Dims, InstId, Module, Opcode};
+use tilewright_target::{Footprint, Target};
 
-use super::ledger::Ledger;
+use super::devices::Devices;
+use super::ledger::{Ledger, runs_its_callees};
+use super::memory::{MemoryUse, run_by};
 use super::{Cost, CostModel, Memo};
+use crate::analysis::sharding::{Axes, DeviceMesh, Flow, Spread};
+use crate::guards::{calls_guard, is_guard};
 
 /// The cost of one instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstructionCost {
-    /// The instruction of the entry computation.
+    /// The instruction.
     pub id: InstId,
     /// The cost of the instruction, with the computations that it calls.
     pub cost: Cost,
@@ -69,6 +73,27 @@ pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCo
     (costs.instructions, costs.latency)
 }
 
+/// Computes the modelled cost of each instruction that a module runs on arrays, also within calls and loops, whose
+/// bodies count once. A call has no cost of its own; a guard or a fusion counts as one instruction.
+pub fn run_costs(module: &Module, target: &Target) -> Vec<InstructionCost> {
+    let runs = |id: InstId| {
+        let opcode = module.opcode(id);
+        let is_whole = opcode == Opcode::Fusion || is_guard(module, id) || calls_guard(module, id);
+        runs_its_callees(opcode) && !is_whole
+    };
+    let devices = Devices::of(module);
+    with_ledger(module, target, |ledger| {
+        let mut costs = Vec::new();
+        for computation in run_by(module, runs) {
+            let repeats = devices.repeats_with_callers(computation);
+            let own = module.instructions(computation).filter(|&id| !runs(id));
+            let cost = |id| InstructionCost { id, cost: ledger.instruction(id).times(repeats) };
+            costs.extend(own.map(cost));
+        }
+        costs
+    })
+}
+
 /// Counts the sweeps in which the entry computation reads its largest arrays: those with more than
 /// half as many elements as the largest one.
 pub fn memory_sweeps(module: &Module, target: &Target) -> usize {
@@ -81,6 +106,43 @@ pub fn memory_sweeps(module: &Module, target: &Target) -> usize {
 /// throughout. Constants, aliases, tuples, slices that are not fused and guards are not counted.
 pub fn peak_live_bytes(module: &Module, target: &Target) -> u64 {
     with_ledger(module, target, |ledger| ledger.peak_live_bytes(module))
+}
+
+/// Finds what a module holds in memory, as [`peak_live_bytes`] counts it; of a module that is divided over
+/// several devices, what one of them holds.
+pub fn memory_use(module: &Module, target: &Target) -> MemoryUse {
+    with_ledger(module, target, |ledger| {
+        let footprint = |id: InstId| ledger.facts()[id].footprint;
+        let Some(mesh) = DeviceMesh::of(module) else {
+            return MemoryUse::of(module, ledger.facts(), footprint);
+        };
+        let (flow, devices) = (Flow::of(module, &mesh), Devices::of(module));
+        let part = |id: InstId| part_of(module.array_shape(id)?, flow.spread(id)?, &mesh, target);
+        let of_device = |id: InstId| part(id).unwrap_or_else(|| footprint(id));
+        let found = MemoryUse::of(module, ledger.facts(), of_device);
+        let is_whole = |id: InstId| {
+            let parent = module.instruction(id).parent();
+            part(id).is_none() && !parent.is_some_and(|parent| devices.holds_parts(parent))
+        };
+        let counted_whole = found.arrays.iter().filter(|array| is_whole(array.id)).count();
+        MemoryUse { counted_whole, ..found }
+    })
+}
+
+/// Returns the memory of the part of an array that a device holds. The last part is padded to the size of the others.
+fn part_of(
+    array: &ArrayShape,
+    spread: &Spread,
+    mesh: &DeviceMesh,
+    target: &Target,
+) -> Option<Footprint> {
+    let part = |(&dim, axes): (&i64, &Axes)| {
+        let parts = mesh.parts(axes).max(1);
+        dim.checked_add(parts.checked_sub(1)?)?.checked_div(parts)
+    };
+    let dims: Dims = array.dims().iter().zip(spread.iter()).map(part).collect::<Option<_>>()?;
+    let part = ArrayShape::new(array.element_type, dims).with_layout(array.layout.clone());
+    Some(target.footprint(&part))
 }
 
 fn with_ledger<T>(module: &Module, target: &Target, ask: impl FnOnce(&Ledger<'_>) -> T) -> T {

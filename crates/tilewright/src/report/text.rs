@@ -11,7 +11,7 @@ use crate::profile::Profile;
 /// total.
 impl fmt::Display for CostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const HEADER: [&str; 9] = [
+        const HEADER: [&str; 10] = [
             "cycles",
             "vectors",
             "realigned",
@@ -21,6 +21,7 @@ impl fmt::Display for CostReport {
             "instruction",
             "opcode",
             "shape",
+            "",
         ];
         let mut dearest: Vec<&InstructionCosts> = self.instructions.iter().collect();
         // Stable: equals stay in the order of the module.
@@ -29,10 +30,12 @@ impl fmt::Display for CostReport {
             b.costs.cycles.total_cmp(&a.costs.cycles).then(key(&b.costs).cmp(&key(&a.costs)))
         });
         let mut rows = vec![HEADER.map(str::to_owned)];
-        rows.extend(dearest.into_iter().map(|i| i.costs.row(&i.name, i.opcode, &i.shape)));
+        rows.extend(dearest.into_iter().map(|i| {
+            i.costs.row([&i.name, i.opcode, &i.shape, i.meaning.as_deref().unwrap_or_default()])
+        }));
         let latency = Costs { cycles: self.latency_cycles, ..Costs::default() };
-        rows.push(latency.row("latency", "", ""));
-        rows.push(self.total.row("total", "", ""));
+        rows.push(latency.row(["latency", "", "", ""]));
+        rows.push(self.total.row(["total", "", "", ""]));
         let Self { module, target, .. } = self;
         let table = aligned(&rows, |column| column < 6);
         write!(f, "{module} on {target}. Costs are a model, not a measurement.\n\n")?;
@@ -41,7 +44,7 @@ impl fmt::Display for CostReport {
 }
 
 impl Costs {
-    fn row(&self, name: &str, opcode: &str, shape: &str) -> [String; 9] {
+    fn row(&self, [name, opcode, shape, meaning]: [&str; 4]) -> [String; 10] {
         [
             cycles(self.cycles),
             count(self.vectors),
@@ -52,6 +55,7 @@ impl Costs {
             name.to_owned(),
             opcode.to_owned(),
             shortened(shape).into_owned(),
+            meaning.to_owned(),
         ]
     }
 }

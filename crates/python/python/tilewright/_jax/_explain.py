@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 from collections.abc import Callable, Sequence
@@ -14,8 +15,9 @@ from tilewright._jax import _internals, _tune
 from tilewright._jax._jit import settings_of_jit
 from tilewright._jax._report import Decision
 from tilewright._jax._settings import Settings, without_marks
+from tilewright._api import memory
 from tilewright._numerics import numerics
-from tilewright._reports import Explanation
+from tilewright._reports import Explanation, MemoryReport
 
 
 class FunctionExplanation(Explanation):
@@ -38,6 +40,11 @@ class FunctionExplanation(Explanation):
         self.decision = decision
         """What measuring has decided for these arguments; none if nothing was measured."""
         self._table = table
+
+    @functools.cached_property
+    def memory(self) -> MemoryReport:
+        """What the original keeps in memory, and what would help."""
+        return memory(self.original, self.target)
 
     def __str__(self) -> str:
         measured = f"\n\nMeasured; `{self.decision.winner}` runs:\n{self.decision}" if self.decision else ""

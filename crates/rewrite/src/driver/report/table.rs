@@ -53,6 +53,28 @@ pub fn count(n: u64) -> String {
     text
 }
 
+/// Returns a number of bytes with a unit.
+#[expect(clippy::cast_precision_loss, reason = "a size to show")]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let power = (bytes.max(1).ilog2() / 10).min(5);
+    let unit = UNITS.get(power as usize).unwrap_or(&"B");
+    let scaled = bytes as f64 / (1_u64 << (10 * power)) as f64;
+    if power == 0 || scaled >= 100.0 {
+        format!("{scaled:.0} {unit}")
+    } else {
+        format!("{scaled:.1} {unit}")
+    }
+}
+
+/// Says what a ratio of modelled cycles on a target is worth, given its `ratio_error`.
+pub fn ratio_words(target: &str, ratio_error: f64) -> String {
+    format!(
+        "A model, not a measurement: for nine programs in ten, {target}'s own figures give a ratio within \
+         {ratio_error} times the modelled one."
+    )
+}
+
 /// Returns cycles, rounded to whole ones.
 pub fn cycles(cycles: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -61,7 +83,7 @@ pub fn cycles(cycles: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{aligned, count, counted, cycles, shortened};
+    use super::{aligned, bytes, count, counted, cycles, shortened};
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
@@ -80,6 +102,13 @@ mod tests {
         assert_eq!(counts, ["0", "999", "1_000", "1_234_567"]);
         assert_eq!([0.4, 1_999.5, f64::NAN].map(cycles), ["0", "2_000", "0"]);
         assert_eq!([counted(1, "output"), counted(2, "output")], ["1 output", "2 outputs"]);
+    }
+
+    #[test]
+    fn sizes_have_three_digits() {
+        let sizes = [0, 1023, 1024, 1536, 102_400, 40 << 20, u64::MAX];
+        let shown = ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "100 KiB", "40.0 MiB", "16384 PiB"];
+        assert_eq!(sizes.map(bytes), shown);
     }
 
     #[test]
