@@ -100,7 +100,7 @@ impl Command {
             Self::Opt(args) => (args.json, Stream::Stderr),
             Self::Run(args) => (args.json, Stream::Stderr),
             Self::Check(args) => (args.json, args.output.stream()),
-            Self::Diff(args) => (args.json, Stream::Stdout),
+            Self::Diff(args) => (args.json, args.output.stream()),
             Self::Reduce(args) => (args.json, args.stream()),
             Self::Tune(args) => (args.json, args.stream()),
             Self::Verify(args) => (args.json, args.output.stream()),
@@ -154,8 +154,9 @@ pub(crate) struct Input {
 #[derive(Debug, Args)]
 pub(crate) struct Optimisation {
     /// The machine that costs are weighed on: a built-in name (see `tilewright
-    /// targets`), `auto` for the engine of this machine's devices, or a TOML file; if
-    /// absent, the one that the pipeline is for, which is tpu-like for the default
+    /// targets`), a TOML file, or `auto` for what the variable `TILEWRIGHT_TARGET` names or else the
+    /// engine of this machine's devices; if absent, the one that the pipeline is for, which
+    /// is `auto` for the default
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// The pipeline to run (see `tilewright passes`)
@@ -180,7 +181,7 @@ impl Optimisation {
     /// Returns the name of the target, or its file.
     pub(crate) fn target(&self) -> &str {
         let pipeline = self.pipeline.as_deref().and_then(tilewright::pipeline);
-        let default = pipeline.map_or(tilewright::Target::DEFAULT, |pipeline| pipeline.target);
+        let default = pipeline.map_or("auto", |pipeline| pipeline.target);
         self.target.as_deref().unwrap_or(default)
     }
 }
@@ -456,10 +457,14 @@ pub(crate) struct Verify {
 pub(crate) struct Cost {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// The machine: a built-in name (see `tilewright targets`), `auto` for the engine of this
-    /// machine's devices, or a TOML file
-    #[arg(long, value_name = "TARGET", default_value = tilewright::Target::DEFAULT)]
+    /// The machine: a built-in name (see `tilewright targets`), a TOML file, or `auto` for what the variable
+    /// `TILEWRIGHT_TARGET` names or else the engine of this machine's devices
+    #[arg(long, value_name = "TARGET", default_value = "auto")]
     pub(crate) target: String,
+    /// Show the memory of arrays instead: the largest, with their padding, what is in use at once,
+    /// and what would help
+    #[arg(long)]
+    pub(crate) memory: bool,
     #[command(flatten)]
     pub(crate) output: Destination,
     /// Give the report as JSON

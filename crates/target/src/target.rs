@@ -7,6 +7,7 @@ use crate::file::TargetError;
 use crate::programs::ProgramTime;
 use crate::reductions::Reductions;
 use crate::rule::Rule;
+use crate::slow_ops::SlowOps;
 
 /// Declares [`Target`]: one row per key of a target file, with what the key
 /// means, its type and the values it accepts.
@@ -153,6 +154,8 @@ target! {
     reductions: Reductions = Rule::Reductions;
     /// The measured times of programs that kernels of this CPU compute in one call.
     programs: Vec<ProgramTime> = Rule::Programs;
+    /// The ops that it is slow at, with what to use instead.
+    slow_ops: Vec<SlowOps> = Rule::SlowOps;
 }
 
 /// The layout of arrays in memory.
@@ -196,7 +199,7 @@ impl Target {
         self.vector_memory_bytes / u64::from(self.on_chip_arrays.max(1))
     }
 
-    /// The target used if none is named.
+    /// The machine on which modules are simulated if none is named.
     pub const DEFAULT: &'static str = "tpu-like";
 
     /// Returns the names that [`Target::builtin`] knows, in alphabetical order.

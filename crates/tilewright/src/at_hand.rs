@@ -2,16 +2,38 @@
 
 use std::path::Path;
 
+use tilewright_target::{Target, TargetError};
+
+use crate::error::Error;
+
 /// The files that drivers make for devices, by folder and beginning of the name, before a number; and the
 /// engine for these devices.
 const DEVICES: [(&str, &str, &str); 3] =
     [("", "nvidia", "xla-gpu-h100"), ("", "accel", "tpu-v5e"), ("vfio", "", "tpu-v5e")];
+/// The name that stands for the target at hand.
+pub(crate) const AUTO: &str = "auto";
 /// The engine of a machine with CPUs alone.
 const CPU: &str = "xla-cpu-0.12";
 
-/// Returns the built-in target of the engine for this machine's devices.
-pub(crate) fn engine() -> &'static str {
-    engine_of(Path::new("/dev"))
+/// The variable that names the target in place of the engine.
+const VARIABLE: &str = "TILEWRIGHT_TARGET";
+
+/// Returns the name of the target that `auto` stands for: what the variable `TILEWRIGHT_TARGET` names, or else the
+/// engine for this machine's devices.
+pub(crate) fn name() -> String {
+    let named = std::env::var(VARIABLE).unwrap_or_default();
+    if named.is_empty() || named == AUTO { engine_of(Path::new("/dev")).to_owned() } else { named }
+}
+
+/// Returns the target that `auto` stands for. Errors name the variable, if there is one.
+pub(crate) fn target() -> Result<Target, Error> {
+    crate::pipeline::target(&name()).map_err(|error| match error {
+        Error::Target(TargetError::Unknown { name, known }) => {
+            let name = format!("{name}, which {VARIABLE} names,");
+            Error::Target(TargetError::Unknown { name, known })
+        }
+        other => other,
+    })
 }
 
 /// Returns the engine for the devices that have files in a folder.

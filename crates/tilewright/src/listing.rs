@@ -8,6 +8,7 @@ use tilewright_rewrite::table::aligned;
 use tilewright_rewrite::{OptimizeError, Pass, registry};
 use tilewright_target::Target;
 
+use crate::at_hand;
 use crate::error::Error;
 use crate::pipeline::{PIPELINES, passes, target};
 
@@ -218,8 +219,8 @@ impl Default for OpList {
 /// Every built-in target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TargetList {
-    /// The default target.
-    pub default: &'static str,
+    /// The target that `auto` stands for.
+    pub default: String,
     /// The targets, in alphabetical order, with every key of their files.
     pub targets: Vec<Target>,
 }
@@ -231,7 +232,7 @@ impl TargetList {
     /// Returns an error if a built-in target is not valid, which is a bug.
     pub fn new() -> Result<Self, Error> {
         let targets = Target::builtin_names().map(target).collect::<Result<_, _>>()?;
-        Ok(Self { default: Target::DEFAULT, targets })
+        Ok(Self { default: at_hand::name(), targets })
     }
 
     /// The list of the built-in target of this name alone.
@@ -239,7 +240,7 @@ impl TargetList {
     /// # Errors
     /// If there is no built-in target of this name.
     pub fn of(name: &str) -> Result<Self, Error> {
-        Ok(Self { default: Target::DEFAULT, targets: vec![Target::builtin(name)?] })
+        Ok(Self { default: at_hand::name(), targets: vec![Target::builtin(name)?] })
     }
 }
 

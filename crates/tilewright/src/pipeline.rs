@@ -7,6 +7,7 @@ use tilewright_interp::Limits;
 use tilewright_ir::{Literal, Module, Verified};
 use tilewright_target::Target;
 
+use crate::at_hand;
 use crate::error::Error;
 
 pub use tilewright_rewrite::numbers::FloatMode;
@@ -77,8 +78,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
     tilewright_rewrite::registry::passes()
 }
 
-/// Returns the target of this name: a built-in one, `auto` for the engine of this machine's devices, or
-/// else a TOML file.
+/// Returns the target of this name: a built-in one, `auto` for the one that the variable `TILEWRIGHT_TARGET` names or
+/// else the engine of this machine's devices, or a TOML file.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright::Error> {
@@ -92,8 +93,8 @@ pub fn passes() -> impl ExactSizeIterator<Item = &'static dyn Pass> {
 /// Returns an error if there is neither, or the file is not a valid target; the message lists
 /// the targets, or all errors of the file.
 pub fn target(name_or_path: &str) -> Result<Target, Error> {
-    if name_or_path == "auto" {
-        return Ok(Target::builtin(crate::at_hand::engine())?);
+    if name_or_path == at_hand::AUTO {
+        return at_hand::target();
     }
     if Target::builtin_names().any(|name| name == name_or_path) {
         return Ok(Target::builtin(name_or_path)?);
@@ -106,8 +107,13 @@ pub fn target(name_or_path: &str) -> Result<Target, Error> {
         return Ok(Target::builtin(name_or_path)?);
     }
     let text = std::fs::read_to_string(path).map_err(|error| Error::read(name_or_path, error))?;
-    Target::from_toml(&text)
-        .map_err(|error| Error::TargetFile { name: name_or_path.to_owned(), error })
+    let mut target = Target::from_toml(&text)
+        .map_err(|error| Error::TargetFile { name: name_or_path.to_owned(), error })?;
+    if Target::builtin_names().any(|name| name == target.name) {
+        // Reports name the target, and this one may differ from the built-in one.
+        target.name = format!("{} ({name_or_path})", target.name);
+    }
+    Ok(target)
 }
 
 /// Returns a target file that inherits every key from the built-in target of this name, with each

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Destination;
+
 /// `tilewright diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
@@ -19,6 +21,8 @@ pub(crate) struct Diff {
     /// The most differences to list; 100 if absent, 2000 on the page of --html
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) output: Destination,
     /// Write a page that shows the modules side by side here, for a browser
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

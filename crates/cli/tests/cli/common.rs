@@ -82,8 +82,11 @@ pub(crate) fn with_stdin<A: AsRef<std::ffi::OsStr>>(
     }
 }
 
+/// Returns the binary, for which `auto` stands for one target on every machine.
 pub(crate) fn command() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_tilewright"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.env("TILEWRIGHT_TARGET", "tpu-like");
+    command
 }
 
 /// Returns a fixture that JAX made.

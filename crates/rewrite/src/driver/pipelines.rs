@@ -1,7 +1,5 @@
 //! The named pipelines.
 
-use tilewright_target::Target;
-
 /// The passes of a pipeline, by their purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline {
@@ -9,7 +7,7 @@ pub struct Pipeline {
     pub name: &'static str,
     /// One line on its purpose.
     pub summary: &'static str,
-    /// The built-in target to use if none is named.
+    /// The target to use if none is named: a built-in one, or `auto`.
     pub target: &'static str,
     /// The passes that run first, once.
     pub first: &'static [&'static str],
@@ -72,7 +70,7 @@ const COST_GATED: &[&[&str]] = &[
 const DEFAULT: Pipeline = Pipeline {
     name: "default",
     summary: "all that pays on the target",
-    target: Target::DEFAULT,
+    target: "auto",
     first: FIRST,
     cleanup: CLEANUP,
     cost_gated: COST_GATED,
