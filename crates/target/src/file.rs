@@ -127,7 +127,9 @@ impl Target {
         let mut table: toml::Table =
             found.iter().map(|&(_, key, value)| (key.to_owned(), value.clone())).collect();
         table.entry("reductions").or_insert_with(|| toml::Table::new().into());
-        table.entry("programs").or_insert_with(|| Value::Array(Vec::new()));
+        for list in ["programs", "slow_ops"] {
+            table.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+        }
         table.try_into().map_err(|error| TargetError::syntax(text, &error))
     }
 

@@ -49,6 +49,7 @@ pub mod programs;
 pub mod reductions;
 mod reshape;
 mod rule;
+pub mod slow_ops;
 mod target;
 mod template;
 

@@ -4,6 +4,7 @@ use toml::Value;
 
 use crate::programs::ProgramTime;
 use crate::reductions::Reductions;
+use crate::slow_ops::SlowOps;
 
 /// The values that one key accepts.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub(crate) enum Rule {
     Reductions,
     /// A list of [`ProgramTime`]; a file may leave it out.
     Programs,
+    /// A list of [`SlowOps`]; a file may leave it out.
+    SlowOps,
 }
 
 /// The largest number of a rate or cost: far past any machine, yet small
@@ -53,6 +56,12 @@ impl Rule {
                 Err(error) => Some(format!("is no list of programs: {}", error.message())),
             };
         }
+        if let Self::SlowOps = self {
+            return match value.clone().try_into::<Vec<SlowOps>>() {
+                Ok(list) => SlowOps::fault(&list),
+                Err(error) => Some(format!("is no list of ops: {}", error.message())),
+            };
+        }
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
             Self::Alignment => matches!(value.as_str(), Some("none" | "tiles")),
@@ -64,14 +73,14 @@ impl Rule {
             Self::Rate => number(value).is_some_and(|x| (MIN_RATE..=MAX).contains(&x)),
             Self::Cost => number(value).is_some_and(|x| (0.0..=MAX).contains(&x)),
             Self::Factor => number(value).is_some_and(|x| (1.0..=MAX_FACTOR).contains(&x)),
-            Self::Reductions | Self::Programs => true,
+            Self::Reductions | Self::Programs | Self::SlowOps => true,
         };
         (!good).then(|| format!("is {}; give {}", describe(value), self.wanted()))
     }
 
     /// Checks whether a file may leave the key out.
     pub(crate) fn is_optional(self) -> bool {
-        matches!(self, Self::Reductions | Self::Programs)
+        matches!(self, Self::Reductions | Self::Programs | Self::SlowOps)
     }
 
     /// Returns the valid values, as the end of a sentence.
@@ -89,6 +98,7 @@ impl Rule {
                 "a table that `benches/calibrate.py` writes, or leave it out".to_owned()
             }
             Self::Programs => "a list of programs with their times, or leave it out".to_owned(),
+            Self::SlowOps => "a list of ops with their times, or leave it out".to_owned(),
         }
     }
 }

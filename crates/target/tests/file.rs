@@ -145,7 +145,7 @@ fn unknown_and_missing_keys_are_all_named() {
     );
     let all = error("");
     // Measured tables may be missing.
-    assert_eq!(all.lines().count(), Target::KEYS.len() - 2);
+    assert_eq!(all.lines().count(), Target::KEYS.len() - 3);
     assert!(
         all.starts_with("`name` is missing; give it, or a `base` to inherit from\n`description`"),
         "{all}"
@@ -207,6 +207,7 @@ fn templates_load_to_their_target() {
         let mut bare = target.clone();
         bare.reductions = Reductions::default();
         bare.programs.clear();
+        bare.slow_ops.clear();
         assert_eq!(Target::from_toml(&full).unwrap(), bare, "{full}");
         // A single key that is uncommented counts.
         let one = template.replace("#lanes = ", "lanes = 1");
@@ -238,7 +239,7 @@ fn hostile_files_give_short_answers() {
     let said = error(&many);
     assert_eq!(said.lines().count(), 49);
     assert!(
-        said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 2 - 48))
+        said.ends_with(&format!("and {} problems more", 100_000 + Target::KEYS.len() - 3 - 48))
     );
     let long = format!("\"{}\\n\" = 1", "x".repeat(1_000_000));
     assert!(error(&long).lines().next().unwrap().len() < 100);
@@ -278,6 +279,24 @@ fn programs_have_times() {
 }
 
 #[test]
+fn slow_ops_have_times() {
+    let slow = |ops: &str, times: &str| {
+        let entry = format!("ops = {ops}, times = {times}, instead = \"a gather\"");
+        Target::from_toml(&format!("base = \"cpu\"\nslow_ops = [{{ {entry} }}]\n"))
+    };
+    let list = slow("[\"scatter\"]", "40").unwrap().slow_ops;
+    assert_eq!((list[0].ops[0].as_str(), list[0].times), ("scatter", 40.0));
+    for (ops, times) in
+        [("[]", "40"), ("[\"scater\"]", "40"), ("[\"sort\"]", "0.5"), ("[\"sort\"]", "nan")]
+    {
+        let said = slow(ops, times).unwrap_err().to_string();
+        assert!(said.starts_with("line 2: `slow_ops` has an entry without `ops`"), "{said}");
+    }
+    let said = slow("\"sort\"", "2").unwrap_err().to_string();
+    assert!(said.starts_with("line 2: `slow_ops` is no list of ops: "), "{said}");
+}
+
+#[test]
 fn fields_set_by_hand_are_checked() {
     let mut target = Target::builtin("tpu-like").unwrap();
     target.lanes = 0;
@@ -310,7 +329,7 @@ fn the_docs_have_every_key_and_number() {
         let start = format!("| `{key}` |");
         let row = docs.lines().find(|line| line.starts_with(&start));
         let row = row.unwrap_or_else(|| panic!("docs/targets.md has no row for {key}"));
-        if ["name", "description", "reductions", "programs"].contains(key) {
+        if ["name", "description", "reductions", "programs", "slow_ops"].contains(key) {
             continue;
         }
         let cells: Vec<&str> = row.trim().trim_matches('|').split('|').map(str::trim).collect();

@@ -242,7 +242,9 @@ pub use run::{
 };
 pub use stage::after_optimization;
 pub use targets::Target;
-pub use tilewright_rewrite::cost::{Cost, CostModel, Ledger, Memo, Residency, instruction_costs};
+pub use tilewright_rewrite::cost::{
+    Cost, CostModel, InstructionCost, Ledger, Memo, Residency, instruction_costs, run_costs,
+};
 pub use tilewright_rewrite::numbers::Class;
 pub use tilewright_rewrite::{
     Context, Notes, OptimizeError, Outcome, Place, Reason, Simplest, pattern,

@@ -24,7 +24,7 @@ pub fn after_optimization(module: &Module) -> Option<String> {
     }
     Some(format!(
         "the module {}: XLA has optimised it. `opt` wants the module before optimisation:\n  \
-         JAX: jax.jit(f).lower(*args).as_text(\"hlo\")\n  \
+         JAX: jax.jit(f).lower(*args).as_text(\"hlo\", debug_info=True)\n  \
          PyTorch/XLA: torch_xla._XLAC._get_xla_tensors_hlo(tensors)\n  \
          any: run with XLA_FLAGS=--xla_dump_to=DIR, then name DIR, or its file \
          *.before_optimizations.txt",

@@ -105,3 +105,76 @@ fn exact_sums_are_an_obstacle() {
     assert_eq!(obstacle.count, 2);
     assert!(obstacle.advice.unwrap().contains("--exact"), "{obstacle:?}");
 }
+
+/// A module in which nothing pays: a product of matrices, a sort, and a transpose that a sine reads.
+const DULL: &str = r#"
+HloModule dull
+
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}
+
+ENTRY main {
+  x = f32[1024,1024] parameter(0)
+  y = f32[1024,1024] parameter(1)
+  product = f32[1024,1024] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  sorted = f32[1024,1024] sort(y), dimensions={1}, to_apply=less
+  turned = f32[1024,1024] transpose(x), dimensions={1,0}
+  s = f32[1024,1024] sine(turned)
+  ROOT all = (f32[1024,1024], f32[1024,1024], f32[1024,1024]) tuple(product, sorted, s)
+}
+"#;
+
+#[test]
+fn where_nothing_pays_it_says_where_the_cycles_go() {
+    let explained = |text: &str, target: &str| {
+        let module = tilewright::parse(text).unwrap();
+        let options = Options::new(tilewright::target(target).unwrap());
+        let optimized = tilewright::optimize(module.clone(), &options).unwrap();
+        tilewright_tools::explain(&module, &optimized, &options).unwrap()
+    };
+    let explanation = explained(DULL, "tpu-like");
+    let all: f64 = explanation.shares.iter().map(|share| share.share).sum();
+    assert!((all - 1.0).abs() < 1e-9 && explanation.layers.is_empty(), "{explanation}");
+    let text = explained(DULL, "xla-cpu-0.12").to_string();
+    assert!(text.contains("matrix products and convolutions"), "{text}");
+    assert!(
+        text.contains("`sorted`") && text.contains("225 times as long as a copy of its bytes"),
+        "{text}"
+    );
+    // What was rewritten needs no other remedy.
+    let rewritten = explained(LAYERS, "tpu-like");
+    assert!(rewritten.shares.is_empty() && rewritten.remedies.is_empty(), "{rewritten}");
+}
+
+#[test]
+fn a_sum_of_squares_is_no_norm() {
+    // The distances of N bodies: a root of a sum, which is no mean.
+    let text = r#"
+HloModule bodies
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+ENTRY main {
+  d = f32[256,256,8] parameter(0)
+  e = f32[256,256,4,2] reshape(d)
+  zero = f32[] constant(0)
+  squares = f32[256,256,4,2] multiply(e, e)
+  s = f32[256,256] reduce(squares, zero), dimensions={2,3}, to_apply=add
+  r = f32[256,256] rsqrt(s)
+  b = f32[256,256,8] broadcast(r), dimensions={0,1}
+  ROOT f = f32[256,256,8] multiply(d, b)
+}"#;
+    let explanation = explained(text, FloatMode::default());
+    let [layer] = explanation.layers.as_slice() else { panic!("{explanation}") };
+    assert!(layer.pattern.starts_with("sums of"), "{layer:?}");
+    let mean = text.replace("r = f32[256,256] rsqrt(s)", "n = f32[] constant(0.125)\n  k = f32[256,256] broadcast(n), dimensions={}\n  m = f32[256,256] multiply(s, k)\n  r = f32[256,256] rsqrt(m)");
+    let explanation = explained(&mean, FloatMode::default());
+    let [layer] = explanation.layers.as_slice() else { panic!("{explanation}") };
+    assert!(layer.pattern.starts_with("norm of"), "{layer:?}");
+    assert!(explanation.to_string().contains("debug_info=True"), "{explanation}");
+}

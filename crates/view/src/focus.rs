@@ -79,16 +79,22 @@ fn nodes_of(picture: &Picture, name: &str) -> Vec<usize> {
     picture.stands_for.iter().filter(|(other, _)| other == name).map(|(_, node)| *node).collect()
 }
 
+/// Returns the nodes at most so many edges away from these.
 fn within(picture: &Picture, starts: Vec<usize>, depth: usize) -> BTreeSet<usize> {
     let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); picture.nodes.len()];
     for edge in &picture.edges {
         neighbours[edge.from].push(edge.to);
         neighbours[edge.to].push(edge.from);
     }
+    // What has no operands, such as zeros that much of the module reads, connects nothing.
+    let mut is_source = vec![true; picture.nodes.len()];
+    for edge in &picture.edges {
+        is_source[edge.to] = false;
+    }
     let mut found: BTreeSet<usize> = starts.iter().copied().collect();
     let mut queue: VecDeque<(usize, usize)> = starts.into_iter().map(|node| (node, 0)).collect();
     while let Some((node, distance)) = queue.pop_front() {
-        if distance == depth {
+        if distance == depth || distance > 0 && is_source[node] {
             continue;
         }
         for &next in &neighbours[node] {

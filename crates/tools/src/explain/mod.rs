@@ -5,20 +5,23 @@
 
 mod advice;
 mod pattern;
+mod remedies;
 mod scope;
 mod text;
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tilewright::Error;
 use tilewright::ir::{InstId, Module, Verified};
 use tilewright::report::OptReport;
-use tilewright::{Cost, Note, Optimized, Options, Outcome, Reason, instruction_costs};
+use tilewright::{Cost, Note, Optimized, Options, Outcome, Reason, run_costs};
 
 use pattern::Pattern;
 use scope::scope;
 
+pub use remedies::{Kind, Share};
 pub use text::All;
 
 /// What an optimisation did, layer by layer. `Display` fits on a screen; [`Explanation::all`] has
@@ -29,8 +32,16 @@ pub struct Explanation {
     pub target: String,
     /// The modelled cycles of the module before (in its simplest form) and after.
     pub cycles: [f64; 2],
+    /// The target's [`ratio_error`](tilewright::Target::ratio_error): what the ratio of cycles is worth.
+    pub ratio_error: f64,
+    /// Why cycles say little about times, if there is a reason: see [`OptReport::caveat`].
+    pub caveat: Option<&'static str>,
     /// The layers that were rewritten, those first that save most cycles.
     pub layers: Vec<Layer>,
+    /// Where the modelled cycles go, the largest part first; empty if something was rewritten.
+    pub shares: Vec<Share>,
+    /// What can be done by hand; empty if something was rewritten.
+    pub remedies: Vec<String>,
     /// What kept rewrites from being made, the most frequent first.
     pub obstacles: Vec<Obstacle>,
     /// All notes of passes.
@@ -96,14 +107,24 @@ pub fn explain(
     let report = &optimized.report;
     let mut layers = Layers::default();
     // Code that was put back, because a backend simplifies it by itself, is no cost of the rewrites.
-    for (when, form) in tilewright::simplest_forms(before, optimized, options)?.iter().enumerate() {
+    let forms = tilewright::simplest_forms(before, optimized, options)?;
+    for (when, form) in forms.iter().enumerate() {
         layers.count(form, options, when);
     }
+    layers.name([&forms[0], &forms[1]], options);
     let notes = report.notes.clone();
+    let (shares, remedies) = match report.unchanged && report.stopped_after.is_none() {
+        true => remedies::now_what(&forms[0], &options.target, &notes),
+        false => Default::default(),
+    };
     Ok(Explanation {
         target: report.target.clone(),
         cycles: [report.before.cycles, report.after.cycles],
+        ratio_error: report.ratio_error,
+        caveat: report.caveat,
         layers: layers.rewritten(&notes),
+        shares,
+        remedies,
         obstacles: obstacles(&notes),
         notes,
         stopped_after: report.stopped_after,
@@ -125,12 +146,30 @@ struct Figures {
 impl Layers {
     /// Adds the costs of a module's instructions, as those before (0) or after (1).
     fn count(&mut self, module: &Module, options: &Options, when: usize) {
-        let (costs, _) = instruction_costs(module, &options.target);
-        for one in costs {
+        for one in run_costs(module, &options.target) {
             let figures = self.of.entry(layer_of(module, one.id)).or_default();
             figures.costs[when.min(1)] += one.cost;
-            if when == 0 {
-                figures.pattern.see(module, one.id);
+        }
+    }
+
+    /// Finds what each layer computes by its instructions that were rewritten: those that are not in the module
+    /// after it as they were.
+    fn name(&mut self, [before, after]: [&Module; 2], options: &Options) {
+        let instructions =
+            |module: &Module| run_costs(module, &options.target).into_iter().map(|one| one.id);
+        let operands = |module: &Module, id: InstId| -> Vec<String> {
+            module.operands(id).iter().map(|&one| module.name_of(one).to_owned()).collect()
+        };
+        let kept: FxHashMap<&str, InstId> =
+            instructions(after).map(|id| (after.name_of(id), id)).collect();
+        for id in instructions(before) {
+            let is_kept = kept.get(before.name_of(id)).is_some_and(|&other| {
+                before.opcode(id) == after.opcode(other)
+                    && before.shape(id) == after.shape(other)
+                    && operands(before, id) == operands(after, other)
+            });
+            if !is_kept {
+                self.of.entry(layer_of(before, id)).or_default().pattern.see(before, id);
             }
         }
     }

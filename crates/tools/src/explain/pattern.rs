@@ -1,12 +1,13 @@
 //! What a layer computes, by its reductions.
 
+use rustc_hash::FxHashSet;
 use tilewright::ir::ops::Op;
 use tilewright::ir::{ArrayShape, InstId, Module, Opcode};
 
 /// The facts about a layer's instructions that tell its pattern.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pattern {
-    has_root: bool,
+    has_norm: bool,
     has_exponential: bool,
     has_maximum: bool,
     has_contraction: bool,
@@ -32,12 +33,10 @@ impl Pattern {
                 }
                 let root = module.computation(attrs.to_apply).root();
                 self.has_maximum |= root.is_some_and(|root| module.opcode(root) == Opcode::Maximum);
+                self.has_norm |= is_of_norm(module, id);
             }
             Op::Dot(_) | Op::Convolution(_) => self.has_contraction = true,
-            op => {
-                self.has_root |= matches!(op.opcode(), Opcode::Rsqrt | Opcode::Sqrt);
-                self.has_exponential |= op.opcode() == Opcode::Exp;
-            }
+            op => self.has_exponential |= op.opcode() == Opcode::Exp,
         }
         let arrays = module.operands(id).iter().chain([&id]);
         for array in arrays.filter_map(|&one| module.array_shape(one)) {
@@ -59,7 +58,7 @@ impl Pattern {
     pub(super) fn words(&self) -> String {
         let kind = match self {
             Self { has_exponential: true, has_maximum: true, .. } => "softmax",
-            Self { has_root: true, reduced: Some(_), .. } => "norm",
+            Self { has_norm: true, reduced: Some(_), .. } => "norm",
             Self { has_contraction: true, .. } => "contraction",
             Self { reduced: Some(_), .. } => "sums",
             _ => "elementwise ops",
@@ -73,6 +72,77 @@ impl Pattern {
             (None, None) => kind.to_owned(),
         }
     }
+}
+
+/// The most instructions that are looked at around a root.
+const MOST_VISITED: usize = 64;
+
+/// Checks whether a sum becomes the deviation by which a norm divides: the root of a mean, which is repeated over
+/// an array.
+fn is_of_norm(module: &Module, sum: InstId) -> bool {
+    let next = |id: InstId| module.uses(id).map(|one| one.user).collect();
+    reached(module, sum, next, |id| {
+        matches!(module.opcode(id), Opcode::Rsqrt | Opcode::Sqrt)
+            && is_of_a_mean(module, id)
+            && is_spread(module, id)
+    })
+}
+
+/// Checks whether a value is computed element by element from a sum times a constant: a mean of squares, as in
+/// a norm, rather than a sum of squares, as in a distance.
+fn is_of_a_mean(module: &Module, id: InstId) -> bool {
+    let is_constant = |id: InstId| {
+        let source = if module.opcode(id) == Opcode::Broadcast {
+            module.operands(id).first()
+        } else {
+            Some(&id)
+        };
+        source.is_some_and(|&source| module.opcode(source) == Opcode::Constant)
+    };
+    let next = |id: InstId| module.operands(id).to_vec();
+    reached(module, id, next, |id| {
+        matches!(module.opcode(id), Opcode::Multiply | Opcode::Divide)
+            && module.operands(id).iter().any(|&operand| is_constant(operand))
+            && module.operands(id).iter().any(|&operand| is_from_sum(module, operand))
+    })
+}
+
+fn is_from_sum(module: &Module, id: InstId) -> bool {
+    let next = |id: InstId| module.operands(id).to_vec();
+    module.opcode(id) == Opcode::Reduce
+        || reached(module, id, next, |id| module.opcode(id) == Opcode::Reduce)
+}
+
+/// Checks whether a value is repeated over a larger array.
+fn is_spread(module: &Module, id: InstId) -> bool {
+    let next = |id: InstId| module.uses(id).map(|one| one.user).collect();
+    reached(module, id, next, |id| module.opcode(id) == Opcode::Broadcast)
+}
+
+/// Checks whether an instruction is found by going on, from one, through those that work element by element.
+fn reached(
+    module: &Module,
+    from: InstId,
+    next: impl Fn(InstId) -> Vec<InstId>,
+    is_it: impl Fn(InstId) -> bool,
+) -> bool {
+    let mut waiting = next(from);
+    let mut seen = FxHashSet::default();
+    while let Some(id) = waiting.pop().filter(|_| seen.len() < MOST_VISITED) {
+        if !seen.insert(id) {
+            continue;
+        }
+        if is_it(id) {
+            return true;
+        }
+        let opcode = module.opcode(id);
+        if opcode.is_elementwise()
+            || matches!(opcode, Opcode::Reshape | Opcode::Broadcast | Opcode::Copy)
+        {
+            waiting.extend(next(id));
+        }
+    }
+    false
 }
 
 /// Returns a shape without its layout.

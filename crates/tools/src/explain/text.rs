@@ -2,13 +2,20 @@
 
 use std::fmt;
 
-use tilewright::report::cycles;
+use tilewright::report::{bytes, cycles};
 use tilewright::{Note, Outcome};
 
 use super::{Explanation, Layer, Obstacle};
 
 /// The most layers that are shown.
 const MOST_LAYERS: usize = 12;
+
+/// Says how a module gets names of layers.
+const NO_LAYERS: &str = "Its instructions have no names of layers. JAX gives them with debug_info=True: \
+                         jax.jit(f).lower(*args).as_text(\"hlo\", debug_info=True)";
+
+/// The least part of what is saved for which a layer is shown.
+const LEAST_SHARE: f64 = 0.01;
 
 /// The most obstacles that are shown.
 const MOST_OBSTACLES: usize = 3;
@@ -17,10 +24,14 @@ const MOST_OBSTACLES: usize = 3;
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.headline(f)?;
-        for (number, layer) in (1..).zip(self.layers.iter().take(MOST_LAYERS)) {
-            write!(f, "\n{number:>3}. {layer}")?;
-        }
-        self.more_layers(f)?;
+        let shown = self
+            .layers
+            .iter()
+            .take(MOST_LAYERS)
+            .take_while(|layer| self.share(layer) >= LEAST_SHARE);
+        let shown = self.numbered(f, shown)?;
+        self.more_layers(f, shown)?;
+        self.now_what(f)?;
         if !self.obstacles.is_empty() {
             f.write_str("\nCould not be rewritten:")?;
         }
@@ -29,7 +40,7 @@ impl fmt::Display for Explanation {
         }
         let costs_more = self.notes.iter().filter(|note| is_too_dear(note)).count();
         let hidden = self.obstacles.len().saturating_sub(MOST_OBSTACLES);
-        if costs_more > 0 || hidden > 0 || self.layers.len() > MOST_LAYERS {
+        if costs_more > 0 || hidden > 0 || self.layers.len() > shown {
             f.write_str("\n--explain=all lists every rewrite")?;
             if costs_more > 0 {
                 write!(f, ", and {costs_more} that would cost more than they save")?;
@@ -67,32 +78,75 @@ impl Explanation {
                     }
                 }
             }
-            count => write!(
-                f,
-                "{} rewritten: {} modelled cycles on {target} instead of {} ({}).",
-                tilewright::report::counted(count, "layer"),
-                cycles(after),
-                cycles(before),
-                ratio(self.cycles),
-            ),
+            count => {
+                write!(
+                    f,
+                    "{} rewritten: the module takes {} modelled cycles on {target} instead of {} ({}).",
+                    tilewright::report::counted(count, "layer"),
+                    cycles(after),
+                    cycles(before),
+                    ratio(self.cycles),
+                )?;
+                let error = self.ratio_error;
+                write!(f, "\n{}", tilewright::report::ratio_words(target, error))?;
+                match self.layers.iter().all(|layer| layer.scope.is_empty()) {
+                    true => write!(f, "\n{NO_LAYERS}"),
+                    false => Ok(()),
+                }
+            }
         }
     }
 
-    fn more_layers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let more = self.layers.get(MOST_LAYERS..).unwrap_or_default();
+    /// Writes layers with their numbers, and returns how many there were.
+    fn numbered<'a>(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        layers: impl Iterator<Item = &'a Layer>,
+    ) -> Result<usize, fmt::Error> {
+        let mut count = 0usize;
+        for layer in layers {
+            count = count.saturating_add(1);
+            let saved = 100.0 * self.share(layer);
+            write!(f, "\n{count:>3}. {layer}; {saved:.0} % of what is saved")?;
+            layer.passes(f)?;
+        }
+        Ok(count)
+    }
+
+    /// Writes where the cycles go in a module in which nothing was rewritten, and what can be done.
+    fn now_what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shares: Vec<String> = self
+            .shares
+            .iter()
+            .filter(|share| share.share >= LEAST_SHARE)
+            .map(ToString::to_string)
+            .collect();
+        if !shares.is_empty() {
+            let caveat = self.caveat.map(|caveat| format!(" ({caveat})")).unwrap_or_default();
+            write!(f, "\nIts cycles go to {}{caveat}.", shares.join(", "))?;
+        }
+        match (shares.is_empty(), self.remedies.is_empty()) {
+            (_, false) => f.write_str("\nWhat can be done:")?,
+            (false, true) => write!(f, "\nNothing in it is known to be slow on {}.", self.target)?,
+            (true, true) => {}
+        }
+        self.remedies.iter().try_for_each(|remedy| write!(f, "\n  - {remedy}"))
+    }
+
+    /// Returns the part of all saved cycles that a layer saves.
+    fn share(&self, layer: &Layer) -> f64 {
+        let all: f64 = self.layers.iter().map(|layer| layer.saved().max(0.0)).sum();
+        if all > 0.0 { layer.saved() / all } else { 0.0 }
+    }
+
+    fn more_layers(&self, f: &mut fmt::Formatter<'_>, shown: usize) -> fmt::Result {
+        let more = self.layers.get(shown..).unwrap_or_default();
         if more.is_empty() {
             return Ok(());
         }
         let sum = |when: usize| more.iter().map(|layer| layer.cycles[when]).sum::<f64>();
-        let (before, after) = (sum(0), sum(1));
-        write!(
-            f,
-            "\n     and {} more: {} cycles instead of {} ({})",
-            more.len(),
-            cycles(after),
-            cycles(before),
-            ratio([before, after])
-        )
+        let (before, after) = (cycles(sum(0)), cycles(sum(1)));
+        write!(f, "\n     and {} more: {after} cycles instead of {before}", more.len())
     }
 
     /// Returns the text with every layer, every obstacle and every note.
@@ -104,35 +158,33 @@ impl Explanation {
 /// Two lines: what and where it is, and what became of it.
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.scope.is_empty() { "outside of all scopes" } else { &self.scope };
-        write!(f, "{name}: {}", self.pattern)?;
+        let name = if self.scope.is_empty() { "outside of all layers" } else { &self.scope };
+        write!(f, "{name}")?;
         if let Some(source) = &self.source {
             write!(f, " ({})", short(source))?;
         }
         let [before, after] = self.cycles;
-        let saved = format!("{} cycles instead of {}", cycles(after), cycles(before));
-        write!(f, "\n     {}: {saved}", ratio(self.cycles))?;
-        if let [Some(before), Some(after)] = self.bytes.map(|bytes| self.times(bytes)) {
-            // Another layer's instruction may read the array for this one.
-            match after < 0.95 {
-                true => write!(f, ", its array read or written less than once")?,
-                false => write!(f, ", its array read or written {after:.1} times")?,
-            }
-            write!(f, " instead of {before:.1} times")?;
-        }
-        let passes = self.rewrites.iter().map(|(pass, &count)| match count {
-            1 => (*pass).to_owned(),
-            _ => format!("{pass} {count} times"),
-        });
-        write!(f, "; {}", passes.collect::<Vec<_>>().join(", "))
+        let ratio = ratio(self.cycles);
+        write!(
+            f,
+            ": {}\n     {} cycles instead of {} ({ratio})",
+            self.pattern,
+            cycles(after),
+            cycles(before)
+        )?;
+        let [before, after] = self.bytes.map(bytes);
+        write!(f, ", {after} read and written instead of {before}")
     }
 }
 
 impl Layer {
-    /// Returns how often these bytes hold the layer's largest array.
-    #[expect(clippy::cast_precision_loss, reason = "shown to a tenth")]
-    fn times(&self, bytes: u64) -> Option<f64> {
-        (self.array_bytes > 0).then(|| bytes as f64 / self.array_bytes as f64)
+    /// Writes the passes that rewrote it, on a line of their own.
+    fn passes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let passes = self.rewrites.iter().map(|(pass, &count)| match count {
+            1 => (*pass).to_owned(),
+            _ => format!("{pass} {count} times"),
+        });
+        write!(f, "\n     by {}", passes.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -157,9 +209,8 @@ impl fmt::Display for All<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Explanation { layers, obstacles, notes, .. } = self.0;
         self.0.headline(f)?;
-        for (number, layer) in (1..).zip(layers) {
-            write!(f, "\n{number:>3}. {layer}")?;
-        }
+        self.0.numbered(f, layers.iter())?;
+        self.0.now_what(f)?;
         if !obstacles.is_empty() {
             f.write_str("\nCould not be rewritten:")?;
         }

@@ -356,6 +356,7 @@ impl Drawing<'_> {
 /// The facts about an instruction that its text does not have.
 fn details(module: &Module, id: InstId, weight: Option<&Weight>) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
+    details.extend(tilewright::report::meaning(module, id).map(|what| ("what it does", what)));
     details.extend(weight.map(|weight| ("cost", weight.text.clone())));
     module.op(id).for_each_attr(&mut |name, value| {
         if name != "dimensions" {

@@ -6,7 +6,7 @@ mod sources;
 
 use askama::Template;
 use tilewright::ir::Module;
-use tilewright::report::cycles;
+use tilewright::report::{MemoryReport, cycles, ratio_words};
 use tilewright::{Note, Optimized, Target};
 use tilewright_tools::explain::Explanation;
 
@@ -37,11 +37,13 @@ pub struct Findings<'a> {
 struct Page<'a> {
     title: &'a str,
     headline: String,
+    worth: String,
     figures: String,
     verdict: Option<&'a str>,
     plot: Option<String>,
     layers: Vec<LayerRow<'a>>,
     sources: Vec<SourceRow>,
+    memory: String,
     pictures: Vec<LayerPicture>,
     explanation: &'a Explanation,
     notes: Vec<&'a Note>,
@@ -74,11 +76,13 @@ pub fn report(findings: &Findings<'_>) -> Result<String, ViewError> {
     let page = Page {
         title: &before.name,
         headline,
+        worth: ratio_words(&target.name, explanation.ratio_error),
         figures: optimized.report.to_string(),
         verdict,
         plot: plot.map(|svg| pictures::embedded(&svg)),
         layers: layers.iter().map(row).collect(),
-        sources: sources::rows([before, after], target),
+        sources: sources::rows(before, target),
+        memory: MemoryReport::of_forms([before, after], target).to_string(),
         pictures: pictures::of_layers(before, &optimized.module, explanation, target),
         explanation,
         notes: explanation.notes.iter().collect(),

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use tilewright::Target;
 use tilewright::ir::Module;
 use tilewright::report::cycles;
-use tilewright::{Place, instruction_costs};
-
-use super::ratio;
+use tilewright::{Place, run_costs};
 
 /// The most lines that are shown.
 const MOST_LINES: usize = 20;
@@ -15,32 +13,28 @@ const MOST_LINES: usize = 20;
 /// A line of the user's program, with the modelled cycles of its instructions.
 pub(super) struct SourceRow {
     pub(super) line: String,
-    pub(super) before: String,
-    pub(super) after: String,
-    pub(super) ratio: String,
+    pub(super) cycles: String,
+    pub(super) share: String,
 }
 
-/// Returns the lines whose instructions take most cycles before, the dearest first; of modules before and after,
-/// both in their simplest form.
-pub(super) fn rows(forms: [&Module; 2], target: &Target) -> Vec<SourceRow> {
-    let mut of: BTreeMap<String, [f64; 2]> = BTreeMap::new();
-    for (when, module) in forms.into_iter().enumerate() {
-        for one in instruction_costs(module, target).0 {
-            let source = Place::of(module, one.id).source;
-            let line = source.map(|(file, line)| format!("{file}:{line}"));
-            let line = line.unwrap_or_else(|| "no line is known".to_owned());
-            if let Some(sum) = of.entry(line).or_default().get_mut(when) {
-                *sum += one.cost.cycles;
-            }
-        }
+/// Returns the lines whose instructions take most cycles, the dearest first, of the module before in its simplest form.
+/// Rewrites merge code of several lines, so that cycles after them belong to no line.
+pub(super) fn rows(before: &Module, target: &Target) -> Vec<SourceRow> {
+    let mut of: BTreeMap<String, f64> = BTreeMap::new();
+    for one in run_costs(before, target) {
+        let source = Place::of(before, one.id).source;
+        let line = source.map(|(file, line)| format!("{file}:{line}"));
+        *of.entry(line.unwrap_or_else(|| "no line is known".to_owned())).or_default() +=
+            one.cost.cycles;
     }
-    let mut lines: Vec<(String, [f64; 2])> = of.into_iter().collect();
-    lines.sort_by(|(_, a), (_, b)| b[0].total_cmp(&a[0]));
-    let row = |(line, [before, after]): (String, [f64; 2])| SourceRow {
+    let all: f64 = of.values().sum::<f64>().max(1.0);
+    let mut lines: Vec<(String, f64)> =
+        of.into_iter().filter(|(_, cycles)| *cycles > 0.0).collect();
+    lines.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let row = |(line, of): (String, f64)| SourceRow {
         line,
-        before: cycles(before),
-        after: cycles(after),
-        ratio: ratio(before, after),
+        cycles: cycles(of),
+        share: format!("{:.1} %", 100.0 * of / all),
     };
     lines.into_iter().take(MOST_LINES).map(row).collect()
 }
