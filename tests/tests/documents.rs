@@ -5,11 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tilewright::{Form, Options, PrintOptions};
-use tilewright_tools::diff::{DiffOptions, DiffReport};
 
 #[allow(dead_code, reason = "it is a program, too")]
 #[path = "../../crates/tilewright/examples/custom_rule.rs"]
 mod custom_rule;
+
+#[path = "../../crates/tilewright/examples/attention.rs"]
+mod attention;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
@@ -75,16 +77,14 @@ fn a_rule_from_outside_is_quoted_with_its_output() {
 }
 
 #[test]
-fn the_page_on_diff_says_what_diff_prints() {
-    let loaded = |name: &str| {
-        let text = read(&format!("docs/pictures/{name}"));
-        tilewright::load_text(name, text).expect("a module")
-    };
-    let (a, b) = (loaded("before.hlo"), loaded("after.hlo"));
-    let report = DiffReport::new(&a, &b, &DiffOptions::default());
-    let text = report.text(&a, &b, 100, false);
-    let shown = format!("$ tilewright diff before.hlo after.hlo\n{text}");
-    assert!(blocks(&read("docs/diff.md"), "").contains(&shown), "it prints:\n{shown}");
+fn a_module_from_outside_is_quoted() {
+    let page = read("docs/build-modules.md");
+    let program = without_header(&read("crates/tilewright/examples/attention.rs"));
+    assert!(
+        blocks(&page, "rust,ignore").contains(&program),
+        "docs/build-modules.md has another program"
+    );
+    attention::main().expect("it runs");
 }
 
 /// Returns every document: those in the root and those of the book.

@@ -101,6 +101,16 @@ impl Output {
         }
     }
 
+    /// Checks whether what is written there is coloured: a terminal, unless `--color` or the environment says
+    /// otherwise.
+    pub(crate) fn colours(&self) -> bool {
+        let choice = match self {
+            Self::Stdout => anstream::AutoStream::choice(&io::stdout()),
+            Self::File(_) => anstream::ColorChoice::Never,
+        };
+        choice != anstream::ColorChoice::Never
+    }
+
     /// Writes all bytes. A file is replaced at once or not at all.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
         progress::timed("write", || match self {

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
             _ if is_diff => ExitCode::from(2),
             Some(error) if error.is_usage() => ExitCode::from(2),
             Some(error) if error.is_evaluation() => ExitCode::from(3),
+            None if error.is::<shell::UsageError>() => ExitCode::from(2),
             None if error.is::<tilewright_view::ViewError>() => cmd::graph::exit_code(&error),
             _ => ExitCode::FAILURE,
         }

@@ -1,5 +1,6 @@
 //! How the command speaks: colours, silence and timings. The options of all verbs.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use clap::{Args, ColorChoice};
@@ -53,6 +54,23 @@ impl Shell {
     }
 }
 
+/// Options that do not go together, beyond what clap tells.
+#[derive(Debug)]
+pub(crate) struct UsageError(&'static str);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Returns a usage error, which ends the command with 2.
+pub(crate) fn usage<T>(message: &'static str) -> anyhow::Result<T> {
+    Err(UsageError(message).into())
+}
+
 fn speech() -> Speech {
     let default = Speech { notes: true, timings: false, progress: false };
     SPEECH.get().copied().unwrap_or(default)
@@ -77,9 +95,4 @@ pub(crate) fn progress() -> bool {
 /// CLICOLOR_FORCE and the terminal.
 pub(crate) fn colours() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
-}
-
-/// Checks whether what goes to stdout is coloured, likewise.
-pub(crate) fn result_colours() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }

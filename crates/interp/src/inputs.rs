@@ -53,6 +53,21 @@ pub enum InputKind {
 }
 
 impl InputKind {
+    /// Returns what the numbers are, in words.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Normal => "normally distributed",
+            Self::Offset => "normally distributed around 3",
+            Self::Uniform => "from -1 to 1",
+            Self::Ties => "few different numbers, so that many are equal",
+            Self::Small => "next to 0",
+            Self::Far => "around a mean that is much larger than the deviation",
+            Self::Positive => "above 0, from small to large",
+            Self::Edges => "zeros, denormals, small and large numbers of both signs",
+            Self::NonFinite => "with infinities and NaN",
+        }
+    }
+
     /// Every kind.
     pub const ALL: &'static [Self] = &[
         Self::Normal,

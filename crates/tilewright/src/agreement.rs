@@ -86,6 +86,20 @@ impl Excuse {
             Self::Sensitive => "sensitive",
         }
     }
+
+    /// Returns the reason in words.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Rounding => "within the rounding error for the magnitude of the output",
+            Self::AsNear => {
+                "the second module is as near to the result in wider floats as the first"
+            }
+            Self::Overflow => "the first module computes an infinity or a NaN from finite numbers",
+            Self::Sensitive => {
+                "the first module differs as much if its inputs change in the last place"
+            }
+        }
+    }
 }
 
 /// An element of an output that differs by more than the tolerance.

@@ -1,9 +1,10 @@
 //! The items that most programs need, in one line: `use tilewright::prelude::*;`.
 
 pub use tilewright_interp::Limits;
+pub use tilewright_ir::ops::contract::DotAttrs;
 pub use tilewright_ir::{
-    ArrayLiteral, ArrayShape, BuildError, Builder, CompId, Data, ElementType, InstId, Literal,
-    Module, Op, Opcode, Shape, Verified,
+    ArrayLiteral, ArrayShape, BuildError, Builder, CompId, Data, Dims, ElementType, InstId,
+    Literal, Module, Op, Opcode, Shape, Verified, dims,
 };
 pub use tilewright_target::Target;
 

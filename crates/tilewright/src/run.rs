@@ -9,6 +9,7 @@ use tilewright_interp::{
     BranchCounts, Devices, EvalError, Evaluation, InputKind, Limits, Observer, Outputs, Progress,
     RandomInputs, inputs_for, join_rows, npz, tells_devices_apart,
 };
+use tilewright_ir::small_float::{Format, Value};
 use tilewright_ir::{Data, Literal, Shape, Verified};
 
 use crate::error::Error;
@@ -320,8 +321,7 @@ pub fn values_to_npz(values: &[Literal]) -> Result<Vec<u8>, Error> {
     Ok(bytes.into_inner())
 }
 
-/// Returns the first elements of an array as text, at most `limit`; elements without a decimal
-/// form as hexadecimal bits.
+/// Returns the first elements of an array as text, at most `limit`.
 pub fn elements(value: &Literal, limit: usize) -> Vec<String> {
     let Some(array) = value.as_array() else { return Vec::new() };
     fn show<T>(values: &[T], limit: usize, text: impl Fn(&T) -> String) -> Vec<String> {
@@ -333,10 +333,13 @@ pub fn elements(value: &Literal, limit: usize) -> Vec<String> {
         Data::S16(v) => show(v, limit, ToString::to_string),
         Data::S32(v) => show(v, limit, ToString::to_string),
         Data::S64(v) => show(v, limit, ToString::to_string),
-        Data::U8(v) if array.element_type().is_float() => {
-            show(v, limit, |bits| format!("0x{bits:02x}"))
-        }
-        Data::U8(v) => show(v, limit, ToString::to_string),
+        Data::U8(v) => match Format::of(array.element_type()) {
+            Some(format) => show(v, limit, |&bits| match format.decode(bits.into()) {
+                Value::Real(number) => format!("{number:?}"),
+                Value::Nan { .. } => "NaN".to_owned(),
+            }),
+            None => show(v, limit, ToString::to_string),
+        },
         Data::U16(v) => show(v, limit, ToString::to_string),
         Data::U32(v) => show(v, limit, ToString::to_string),
         Data::U64(v) => show(v, limit, ToString::to_string),

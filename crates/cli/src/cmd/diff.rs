@@ -7,7 +7,6 @@ use tilewright_tools::diff::{DiffOptions, DiffReport};
 
 use crate::args::Diff;
 use crate::io::{self, Output};
-use crate::shell;
 
 /// How many differences are listed unless the caller says.
 const LISTED: usize = 100;
@@ -22,10 +21,11 @@ pub(crate) fn run(args: Diff) -> Result<ExitCode> {
         Output::of(Some(path)).write(page.as_bytes())?;
     }
     let limit = args.limit.unwrap_or(LISTED);
+    let output = args.output.sink();
     let text = match args.json {
         true => io::json(&report)?,
-        false => report.text(&a, &b, limit, shell::result_colours()),
+        false => report.text(&a, &b, limit, output.colours()),
     };
-    io::to_stdout(text.as_bytes())?;
+    output.write(text.as_bytes())?;
     Ok(if report.same { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -37,12 +37,13 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     });
     let given = args.explain.map(|_| before.clone());
     let work = || {
-        let (optimized, blamed, doubts) = optimized(&args, before, recording, &options, &passes)?;
-        let explain = |given: Verified| tilewright_tools::explain(&given, &optimized, &options);
+        let done = optimized(&args, before, recording, &options, &passes)?;
+        let explain =
+            |given: Verified| tilewright_tools::explain(&given, &done.optimized, &options);
         let explanation = given.map(explain).transpose()?;
-        Ok::<_, Error>((optimized, blamed, doubts, explanation))
+        Ok::<_, Error>((done, explanation))
     };
-    let (optimized, blamed, doubts, explanation) =
+    let (Done { optimized, blamed, doubts, checked }, explanation) =
         progress::timed("optimise", || progress::shown(|| Some(passes.line()), work))?;
     drop(options);
     if let Some(dump) = dump {
@@ -56,6 +57,9 @@ pub(crate) fn run(args: Opt) -> Result<ExitCode> {
     if !args.json {
         io::warn(&tilewright::losses(&optimized.module, emit));
         io::warn(&doubts);
+        if let Some(checked) = checked {
+            io::note(&checked);
+        }
     }
     tell(&args, &optimized.report, &blamed, explanation)?;
     Ok(ExitCode::SUCCESS)
@@ -76,6 +80,19 @@ fn tell(
         return Ok(());
     }
     io::warn(&blamed.iter().map(ToString::to_string).collect::<Vec<_>>());
+    if report.unchanged
+        && blamed.is_empty()
+        && weighs_costs(&args.optimisation)
+        && report.stopped_after.is_none()
+        && args.explain.is_none()
+        && !args.stats
+    {
+        io::note(&format!(
+            "nothing was rewritten, since nothing was found that pays on {}; --explain says where its cycles go, and \
+             what can be done",
+            report.target
+        ));
+    }
     if let Some(explanation) = &explanation {
         let text = match args.explain {
             Some(Explain::All) => explanation.all().to_string(),
@@ -88,6 +105,12 @@ fn tell(
         io::to_stderr(&format!("{gap}{report}\n"));
     }
     Ok(())
+}
+
+/// Checks whether rewrites are kept only if they pay.
+fn weighs_costs(args: &Optimisation) -> bool {
+    let pipeline = args.pipeline.as_deref().and_then(tilewright::pipeline);
+    args.passes.is_none() && pipeline.is_none_or(|pipeline| !pipeline.cost_gated.is_empty())
 }
 
 /// Reads the module, and says if it is not of the kind that can be improved. With `--json`, stderr
@@ -103,23 +126,35 @@ fn load(args: &Opt) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
-/// Optimises a module, with a check if that is asked for: the result, the rewrites that were left
-/// out since they changed it, and the outputs that differ over the reals.
+/// An optimised module, and what a check of it found, if that was asked for.
+struct Done {
+    optimized: Optimized,
+    /// The rewrites that were left out since they changed the results.
+    blamed: Vec<Blame>,
+    /// The outputs that differ over the reals.
+    doubts: Vec<String>,
+    /// What was compared.
+    checked: Option<String>,
+}
+
+/// Optimises a module, with a check if that is asked for.
 fn optimized(
     args: &Opt,
     module: Verified,
     recording: Option<Recording>,
     options: &Options,
     passes: &Passes,
-) -> Result<(Optimized, Vec<Blame>, Vec<String>), Error> {
+) -> Result<Done, Error> {
     if !args.check {
-        return Ok((tilewright::optimize(module, options)?, Vec::new(), Vec::new()));
+        let optimized = tilewright::optimize(module, options)?;
+        return Ok(Done { optimized, blamed: Vec::new(), doubts: Vec::new(), checked: None });
     }
     let guarded = guarded(args, &module, recording, options, passes)?;
     let doubts = guarded.agreement.disproved().chain(guarded.agreement.doubts());
     let doubts = doubts.map(|(index, verdict)| format!("out{index} {verdict} over the reals"));
     let doubts: Vec<String> = doubts.collect();
-    Ok((guarded.optimized, guarded.blamed, doubts))
+    let checked = guarded.agreement.equal().then(|| format!("checked: {}", guarded.agreement));
+    Ok(Done { optimized: guarded.optimized, blamed: guarded.blamed, doubts, checked })
 }
 
 /// Optimises with a check, on the inputs of the recording if there is one.

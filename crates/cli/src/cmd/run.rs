@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use tilewright::ir::Literal;
 use tilewright::native;
 use tilewright::report::{GuardReport, RunReport};
@@ -14,6 +14,7 @@ use tilewright::{
 
 use crate::args::{Backend, Run};
 use crate::progress::{self, Watched};
+use crate::shell::usage;
 use crate::{io, report};
 
 pub(crate) fn run(args: Run) -> Result<ExitCode> {
@@ -23,12 +24,12 @@ pub(crate) fn run(args: Run) -> Result<ExitCode> {
         Backend::Interp | Backend::Native
             if args.target.is_some() || args.trace.is_some() || args.strategy.is_some() =>
         {
-            bail!(
-                "--target, --strategy and --trace are for the simulated machine: add --backend sim"
+            usage(
+                "--target, --strategy and --trace are for the simulated machine: add --backend sim",
             )
         }
         Backend::Interp | Backend::Sim if args.threads.is_some() => {
-            bail!("--threads is for this CPU: add --backend native")
+            usage("--threads is for this CPU: add --backend native")
         }
         Backend::Native => on_this_cpu(&args, &loaded),
         Backend::Interp => interpret(&args, &loaded),
@@ -41,9 +42,9 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let module = &loaded.module;
     let devices = devices(args, loaded);
     if args.profile || args.infeed.is_some() || devices != Devices::ONE {
-        bail!(
-            "the simulated machine is one device without infeed or --profile: use --backend interp"
-        )
+        return usage(
+            "the simulated machine is one device without infeed or --profile: use --backend interp",
+        );
     }
     let target = tilewright::target(args.target.as_deref().unwrap_or(tilewright::Target::DEFAULT))?;
     let limits = args.bounds.limits();
@@ -70,7 +71,7 @@ fn on_the_machine(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
 fn on_this_cpu(args: &Run, loaded: &Loaded) -> Result<ExitCode> {
     let module = &loaded.module;
     if args.profile || args.infeed.is_some() || devices(args, loaded) != Devices::ONE {
-        bail!("this CPU is one device without infeed or --profile: use --backend interp")
+        return usage("this CPU is one device without infeed or --profile: use --backend interp");
     }
     let inputs = inputs(args, loaded)?;
     let threads = args.threads.or_else(|| std::thread::available_parallelism().ok());

@@ -9,6 +9,7 @@
 )]
 
 mod bad_input;
+mod book;
 mod bounds;
 mod common;
 mod devices;

@@ -121,7 +121,13 @@ fn losses_are_told() {
     let expected = "warning: proto cannot say `replica_count=2`; it is left out\n\
                     warning: proto cannot say `num_partitions=4`; it is left out\n";
     assert_eq!(tilewright(["convert", hlo, "-o", pb]).ok().stderr, expected);
-    assert_eq!(tilewright(["opt", hlo, "-o", pb]).ok().stderr, expected);
+    let opt = tilewright(["opt", hlo, "-o", pb]).ok().stderr;
+    let (losses, note) = opt.split_at(expected.len());
+    assert_eq!(losses, expected);
+    assert!(
+        note.starts_with("note: nothing was rewritten, since nothing was found that pays"),
+        "{note}"
+    );
     assert_eq!(tilewright(["convert", hlo]).ok().stderr, "");
     assert_eq!(tilewright(["convert", pb]).ok().stderr, "");
     // `is_dynamic`, field 11: appended is merged.
@@ -130,7 +136,7 @@ fn losses_are_told() {
     fs::write(pb, bytes).unwrap();
     let expected = "warning: text cannot say `is_dynamic` of the module; it is left out\n";
     assert_eq!(tilewright(["convert", pb]).ok().stderr, expected);
-    assert_eq!(tilewright(["opt", pb]).ok().stderr, expected);
+    assert!(tilewright(["opt", pb]).ok().stderr.starts_with(expected));
     assert_eq!(tilewright(["convert", pb, "--emit", "proto"]).ok().stderr, "");
     // Reports for programs stay alone on stderr.
     tilewright(["opt", pb, "--json"]).ok().stderr_json();

@@ -1,11 +1,13 @@
 //! The result of a comparison as text.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use tilewright_interp::InputKind;
 use tilewright_interp::algebra::Verdict;
 use tilewright_rewrite::table::{aligned, counted};
 
-use super::{Agreement, OutputDifference, Subject, Witness};
+use super::{Agreement, Excuse, OutputDifference, Subject, Witness};
 
 /// Whether the outputs agree and on which inputs, or where they differ, and a table of the
 /// outputs that differ at all or were not compared as a whole.
@@ -49,8 +51,11 @@ impl Agreement {
 
     /// Writes how many outputs agree, and on which inputs.
     fn write_inputs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let same = self.outputs.iter().all(|output| output.max_ulp == 0);
-        let how = if same { "equal" } else { "equal but for rounding" };
+        let how = match self.outputs.iter().filter_map(|output| output.excuse).max() {
+            _ if self.outputs.iter().all(|output| output.max_ulp == 0) => "equal",
+            Some(Excuse::Overflow | Excuse::Sensitive) => "equal but for excused differences",
+            _ => "equal but for rounding",
+        };
         let outputs = counted(self.outputs.len(), "output");
         let Subject::Random { first_seed, seeds } = self.subject else {
             return write!(f, "{how}: {outputs} on the given inputs");
@@ -108,13 +113,30 @@ impl Agreement {
         let rows = listed.map(|(index, output)| output.row(index));
         let rows: Vec<_> = std::iter::once(HEADER.map(str::to_owned)).chain(rows).collect();
         match rows.len() {
-            1 => Ok(()),
-            _ => write!(f, "\n{}", aligned(&rows, |_| false).trim_end()),
+            1 => return Ok(()),
+            _ => write!(f, "\n{}", aligned(&rows, |_| false).trim_end())?,
         }
+        let excuses: BTreeSet<Excuse> =
+            self.outputs.iter().filter_map(OutputDifference::excused).collect();
+        for excuse in excuses {
+            write!(f, "\n{}: {}", excuse.name(), excuse.description())?;
+        }
+        let kinds = self.outputs.iter().filter_map(|output| output.largest_on);
+        for (kind, _) in kinds.collect::<BTreeMap<&str, u64>>() {
+            if let Some(known) = InputKind::ALL.iter().find(|known| known.name() == kind) {
+                write!(f, "\n{kind}: inputs {}", known.description())?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl OutputDifference {
+    /// Returns why a difference is excused, if there is one and it is.
+    fn excused(&self) -> Option<Excuse> {
+        self.excuse.filter(|_| self.witness.is_none())
+    }
+
     fn row(&self, index: usize) -> [String; 5] {
         let because = match (&self.witness, self.excuse) {
             (Some(_), _) => "it differs",
