@@ -240,7 +240,10 @@ fn modules_after_optimisation_are_recognised() {
         assert_eq!(note(format!("dump/{}", before(program, "txt"))), None);
         let note = note(format!("dump/{program}.cpu_after_optimizations.txt")).unwrap();
         assert!(note.starts_with("the module is scheduled"), "{note}");
-        assert!(note.contains("as_text(\"hlo\")") && note.contains("_get_xla_tensors_hlo"));
+        assert!(
+            note.contains("as_text(\"hlo\", debug_info=True)")
+                && note.contains("_get_xla_tensors_hlo")
+        );
     }
     let profile = note("profile/group_scale.xplane.pb".into()).unwrap();
     assert!(profile.starts_with("the module is scheduled and has 2 fusions"), "{profile}");

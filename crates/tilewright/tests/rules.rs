@@ -64,7 +64,7 @@ fn fast_math_has_a_tolerance_of_its_own() {
                 let by =
                     ArrayLiteral::new(ElementType::F32, [], Data::F32(vec![0.984_375])).ok()?;
                 let by = new.constant(Literal::Array(by))?;
-                let by = new.broadcast(by, &[], found.shape("x")?.clone())?;
+                let by = new.broadcast(by, found.array("x")?.dims(), &[])?;
                 let x = new.plain(Opcode::Multiply, [found.value("x")?, by])?;
                 new.plain(Opcode::Negate, [x])
             })
@@ -89,10 +89,7 @@ fn a_rule_that_forgets_arrays_without_elements_is_found() {
             monoid.opcode == Opcode::Maximum && monoid.is_neutral(init)
         })
     })
-    .replace(|found, new| {
-        let shape = found.shape("reduce")?.clone();
-        new.broadcast(found.get("x")?, &[], shape)
-    });
+    .replace(|found, new| new.broadcast(found.get("x")?, found.array("reduce")?.dims(), &[]));
     let trial = try_rule(&rule, 0..400).expect("a trial");
     let [before, _] = trial.wrong.expect("an array without elements");
     assert!(before.contains("[0") || before.contains(",0"), "{before}");

@@ -99,7 +99,7 @@ def test_replacements() -> None:
     def square(found: tw.Match, new: tw.Replacement) -> tw.NewValue:
         x = found["x"]
         flat = new.reshape(x, [64 * 256])
-        two = new.broadcast(new.constant(2.0, "f32"), flat.shape, [])
+        two = new.broadcast(new.constant(2.0, "f32"), new.shape(flat).dims)
         scaled = new.op("multiply", [flat, two])
         turned = new.op("transpose", [new.reshape(scaled, [64, 256])], "dimensions={1,0}")
         assert str(turned.shape) == str(new.shape(turned)) == "f32[256,64]"
@@ -113,7 +113,7 @@ def test_replacements() -> None:
 
 def test_a_replacement_computes() -> None:
     def halved(found: tw.Match, new: tw.Replacement) -> tw.NewValue:
-        half = new.broadcast(new.constant(0.5, "f32"), found.root.shape, [])
+        half = new.broadcast(new.constant(0.5, "f32"), found.root.shape.dims)
         return new.op("multiply", [found["x"], half])
 
     text = TEXT.replace("exponential(y)", "divide(y, twos)").replace(

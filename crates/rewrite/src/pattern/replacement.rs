@@ -185,13 +185,17 @@ impl<'m> Replacement<'m> {
         self.op(Op::Transpose(Box::new(attrs)), [value])
     }
 
-    /// Adds a broadcast to a shape. Dim `d` of the value becomes dim `places[d]` of the result.
+    /// Adds a broadcast to these dims, in row-major order. Dim `d` of the value becomes dim `places[d]` of
+    /// the result.
     pub fn broadcast(
         &mut self,
         value: impl Into<Value>,
+        dims: &[i64],
         places: &[i64],
-        shape: Shape,
     ) -> Option<Value> {
+        let value = value.into();
+        let element_type = self.array(value)?.element_type;
+        let shape = self.laid_out(ArrayShape::new(element_type, dims.iter().copied()).into());
         let attrs = BroadcastAttrs { dimensions: Dims::from_slice(places) };
         self.op_with_shape(Op::Broadcast(Box::new(attrs)), shape, [value])
     }

@@ -294,7 +294,8 @@ fn times(count: i64, value: InstId, found: &Match<'_>, new: &mut Replacement<'_>
     let element_type = found.array("exchange")?.element_type;
     let count = ArrayLiteral::new(element_type, [], whole_number(element_type, count)?);
     let count = new.constant(Literal::Array(count.ok()?))?;
-    let count = new.broadcast(count, &[], found.shape("exchange")?.clone())?;
+    let shape = found.shape("exchange")?.clone();
+    let count = new.op_with_shape(Op::Broadcast(Box::default()), shape, [count])?;
     new.op_like_root(Op::Multiply, [Value::Old(value), count])
 }
 
