@@ -22,6 +22,14 @@ book:
 bless:
     INSTA_UPDATE=always cargo test --workspace
 
+# Wheels for x86-64 and AArch64 (manylinux_2_28) and the source distribution, in target/wheels.
+wheels:
+    bash .ci/wheels
+
+# The command with its manual, completions and licences as an archive, in target/package.
+package:
+    bash .ci/package
+
 # The fixtures from real JAX programs.
 fixtures:
     .venv/bin/python fixtures/generate.py
