@@ -39,6 +39,16 @@ fn disagreements_say_where() {
 }
 
 #[test]
+fn a_large_part_of_a_denormal_is_told_in_units() {
+    // 2 and 3 units of f16 next to zero: a third of the larger, and one unit apart.
+    let units =
+        |n: u32| module(&format!("ROOT c = f16[] constant({})", f64::from(n) * 2f64.powi(-24)));
+    let found = check(&units(3), &units(2), &CheckOptions::default()).unwrap().to_string();
+    assert!(found.contains("1 unit in the last place"), "{found}");
+    assert!(!found.contains("\nrounding:"), "{found}");
+}
+
+#[test]
 fn recordings_are_compared_with_the_first_module() {
     let twice = module("x = s32[] parameter(0)\n  ROOT y = s32[] add(x, x)");
     let of = |n| Literal::scalar(ElementType::S32, n).unwrap();

@@ -9,6 +9,10 @@ use tilewright_rewrite::table::{aligned, counted};
 
 use super::{Agreement, Excuse, OutputDifference, Subject, Witness};
 
+/// The most that rounding explains, in units of the largest magnitude of an output; more is by units in the last
+/// place.
+const MOST_BY_ROUNDING: f64 = 1.0 / 16.0;
+
 /// Whether the outputs agree and on which inputs, or where they differ, and a table of the
 /// outputs that differ at all or were not compared as a whole.
 impl fmt::Display for Agreement {
@@ -132,23 +136,30 @@ impl Agreement {
 }
 
 impl OutputDifference {
-    /// Returns why a difference is excused, if there is one and it is.
+    /// Returns why a difference is excused, if there is one and it is, and units in the last place do not tell.
     fn excused(&self) -> Option<Excuse> {
-        self.excuse.filter(|_| self.witness.is_none())
+        let by_units =
+            self.excuse == Some(Excuse::Rounding) && self.max_relative > MOST_BY_ROUNDING;
+        self.excuse.filter(|_| self.witness.is_none() && !by_units)
     }
 
     fn row(&self, index: usize) -> [String; 5] {
         let because = match (&self.witness, self.excuse) {
-            (Some(_), _) => "it differs",
-            (None, Some(excuse)) => excuse.name(),
-            (None, None) => "-",
+            (Some(_), _) => "it differs".to_owned(),
+            (None, Some(Excuse::Rounding)) if self.max_relative > MOST_BY_ROUNDING => {
+                // Numbers next to zero have few digits.
+                let units = usize::try_from(self.max_ulp).unwrap_or(usize::MAX);
+                format!("{} in the last place", counted(units, "unit"))
+            }
+            (None, Some(excuse)) => excuse.name().to_owned(),
+            (None, None) => "-".to_owned(),
         };
         let on = self.largest_on.map(|(kind, seed)| format!("{kind} {seed}"));
         [
             format!("out{index}"),
             self.largest_difference(),
             on.unwrap_or_else(|| "-".to_owned()),
-            because.to_owned(),
+            because,
             format!("{} of {}", self.not_compared, self.elements),
         ]
     }

@@ -18,6 +18,15 @@ const SLOW: f64 = 3.0;
 /// The least part of all cycles with which contractions are what a program is about.
 const MOSTLY: f64 = 0.5;
 
+/// What to do about a reduction that takes longer than its bytes.
+const SLOW_REDUCTION: &str = "it goes through its array in an order that this engine is slow at: reduce \
+                              other dims first, or an array whose last dim is long";
+/// What to do about an exchange.
+const WAITS: &str = "devices wait for each other: divide the array along another dim";
+/// What to say of a module that is mostly contractions.
+const CONTRACTIONS: &str = "most of the time is in matrix products and convolutions, which are left as they \
+                            are: fewer or smaller ones, or operands of 16 bits, are what helps";
+
 /// A kind of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -128,11 +137,7 @@ pub(super) fn now_what(
         named.into_iter().take(MOST_NAMED).map(|(_, text)| text).collect();
     let in_contractions = shares.iter().find(|share| share.kind == Kind::Contractions);
     if in_contractions.is_some_and(|share| share.share >= MOSTLY) {
-        remedies.push(
-            "most of the time is in matrix products and convolutions, which are left as they are: \
-             fewer or smaller ones, or operands of 16 bits, are what helps"
-                .to_owned(),
-        );
+        remedies.push(CONTRACTIONS.to_owned());
     }
     if notes.iter().any(is_small_gain) {
         remedies.push(format!(
@@ -160,16 +165,11 @@ fn measured(
     let slow = slow_op(target, module.opcode(one.id))?;
     let cycles = slow.times * by_bytes(target, one.cost);
     let SlowOps { times, instead, .. } = slow;
-    (cycles >= LEAST_SHARE * all).then(|| {
-        let place = Place::of(module, one.id);
-        let name = &target.name;
-        (
-            cycles,
-            format!(
-                "{place}: on {name} it took {times} times as long as a copy of its bytes; {instead}"
-            ),
-        )
-    })
+    let (place, name) = (Place::of(module, one.id), &target.name);
+    let text = format!(
+        "{place}: on {name} it took {times} times as long as a copy of its bytes; {instead}"
+    );
+    (cycles >= LEAST_SHARE * all).then_some((cycles, text))
 }
 
 fn slow_op(target: &Target, opcode: Opcode) -> Option<&SlowOps> {
@@ -194,21 +194,20 @@ fn remedy(
     if cost.cycles < LEAST_SHARE * all || slow_op(target, opcode).is_some() {
         return None;
     }
-    let why = match Kind::of(opcode) {
-        Kind::Moves => {
-            let what = meaning(module, id)?;
-            match opcode {
-                Opcode::Reshape => format!("it {what}; compute in one of the two shapes throughout"),
-                Opcode::Transpose => format!("it {what}; keep one order of dims from where the array is made to where it is read"),
-                _ => format!("it {what}"),
-            }
+    let is_slow = cost.cycles >= SLOW * by_bytes(target, cost);
+    let why = match (Kind::of(opcode), opcode) {
+        (Kind::Moves, _) => {
+            let advice = match opcode {
+                Opcode::Reshape => "; compute in one of the two shapes throughout",
+                Opcode::Transpose => {
+                    "; keep one order of dims from where it is made to where it is read"
+                }
+                _ => "",
+            };
+            format!("it {}{advice}", meaning(module, id)?)
         }
-        Kind::Reductions if opcode == Opcode::Reduce && cost.cycles >= SLOW * by_bytes(target, cost) => {
-            "it goes through its array in an order that this engine is slow at: reduce other dims first, or an \
-             array whose last dim is long"
-                .to_owned()
-        }
-        Kind::Communication => "devices wait for each other: divide the array along another dim".to_owned(),
+        (Kind::Reductions, Opcode::Reduce) if is_slow => SLOW_REDUCTION.to_owned(),
+        (Kind::Communication, _) => WAITS.to_owned(),
         _ => return None,
     };
     let share = 100.0 * cost.cycles / all;

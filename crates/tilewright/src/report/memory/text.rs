@@ -28,7 +28,9 @@ impl fmt::Display for MemoryReport {
             return f.write_str(".");
         }
         write!(f, ", at {}: ", peak.place)?;
-        write!(f, "{} of elements, the rest padding; ", bytes(peak.bytes))?;
+        if peak.bytes < peak.padded_bytes {
+            write!(f, "{} of elements, the rest padding; ", bytes(peak.bytes))?;
+        }
         write!(f, "{} are arguments.\n\n", bytes(peak.argument_bytes))?;
         if self.counted_whole > 0 {
             let arrays = counted(self.counted_whole, "array");
