@@ -1,5 +1,6 @@
 //! The valid values of a key in a target file.
 
+use serde::de::DeserializeOwned;
 use toml::Value;
 
 use crate::programs::ProgramTime;
@@ -44,23 +45,15 @@ const MIN_RATE: f64 = 1e-6;
 impl Rule {
     /// Returns the error of `value`, as the end of a sentence; `None` if it is valid.
     pub(crate) fn fault(self, value: &Value) -> Option<String> {
-        if let Self::Reductions = self {
-            return match value.clone().try_into::<Reductions>() {
-                Ok(table) => table.fault(),
-                Err(error) => Some(format!("is no table of reductions: {}", error.message())),
-            };
-        }
-        if let Self::Programs = self {
-            return match value.clone().try_into::<Vec<ProgramTime>>() {
-                Ok(times) => ProgramTime::fault(&times),
-                Err(error) => Some(format!("is no list of programs: {}", error.message())),
-            };
-        }
-        if let Self::SlowOps = self {
-            return match value.clone().try_into::<Vec<SlowOps>>() {
-                Ok(list) => SlowOps::fault(&list),
-                Err(error) => Some(format!("is no list of ops: {}", error.message())),
-            };
+        match self {
+            Self::Reductions => return read(value, "table of reductions", Reductions::fault),
+            Self::Programs => {
+                return read(value, "list of programs", |times: &Vec<_>| ProgramTime::fault(times));
+            }
+            Self::SlowOps => {
+                return read(value, "list of ops", |list: &Vec<_>| SlowOps::fault(list));
+            }
+            _ => {}
         }
         let good = match self {
             Self::Text => value.as_str().is_some_and(|s| !s.trim().is_empty()),
@@ -100,6 +93,18 @@ impl Rule {
             Self::Programs => "a list of programs with their times, or leave it out".to_owned(),
             Self::SlowOps => "a list of ops with their times, or leave it out".to_owned(),
         }
+    }
+}
+
+/// Returns what is wrong with a table or list, as the end of a sentence.
+fn read<T: DeserializeOwned>(
+    value: &Value,
+    what: &str,
+    fault: impl Fn(&T) -> Option<String>,
+) -> Option<String> {
+    match value.clone().try_into::<T>() {
+        Ok(read) => fault(&read),
+        Err(error) => Some(format!("is no {what}: {}", error.message())),
     }
 }
 

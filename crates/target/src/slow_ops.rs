@@ -11,7 +11,7 @@ pub struct SlowOps {
     pub ops: Vec<String>,
     /// How many times as long as a copy of their operands and results they took.
     pub times: f64,
-    /// What to use instead, for users.
+    /// The advice for users: ops that serve instead, and when.
     pub instead: String,
 }
 

@@ -80,7 +80,7 @@ pub struct InstructionCosts {
     pub name: String,
     /// Its op.
     pub opcode: &'static str,
-    /// What it does, if it only moves or renames elements: see [`meaning`]; `null` for other ops.
+    /// Its effect in words, if it only moves or renames elements: see [`meaning`]; `null` for other ops.
     pub meaning: Option<String>,
     /// The shape of its result.
     pub shape: String,

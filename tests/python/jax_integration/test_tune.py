@@ -492,6 +492,20 @@ def test_functions_that_a_tuned_one_calls_are_part_of_it(
     assert [one.outcome for one in tilewright.report()] == ["tuned: default"]
 
 
+def test_a_function_that_keeps_its_bits_is_no_part_of_a_tuned_one(
+    times: dict[str, float],
+) -> None:
+    times["default"] = 0.5e-3
+    inner = tilewright.jit(loss, exact=True, on_error="raise")
+
+    def step(x: jax.Array, scale: jax.Array) -> Any:
+        return jax.value_and_grad(lambda *args: inner(*args), (0, 1))(x, scale)
+
+    assert_right(tuned(step)(X, SCALE))
+    assert last().outcome == "not tuned: it calls functions with other numerics"
+    assert not any(one.decision for one in tilewright.report())
+
+
 def test_the_gradient_of_a_tuned_function_is_tuned(times: dict[str, float]) -> None:
     times["default"] = 0.5e-3
     # It has the name of its function.

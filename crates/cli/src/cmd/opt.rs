@@ -133,7 +133,7 @@ struct Done {
     blamed: Vec<Blame>,
     /// The outputs that differ over the reals.
     doubts: Vec<String>,
-    /// What was compared.
+    /// The outcome of a check that found no difference.
     checked: Option<String>,
 }
 

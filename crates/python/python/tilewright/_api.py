@@ -399,7 +399,7 @@ def cost(module: Any, target: str = DEFAULT_TARGET) -> CostReport:
 
 
 def memory(module: Any, target: str = DEFAULT_TARGET) -> MemoryReport:
-    """What a module keeps in memory on a target: the largest arrays with their padding, what is in use when it
+    """The arrays that a module keeps in memory on a target: the largest with their padding, those in use when it
     holds most, and what would help.
 
     Raises:

@@ -78,7 +78,7 @@ class InstructionCosts(Costs):
     name: str
     opcode: str
     meaning: str | None
-    """What it does, if it only moves or renames elements."""
+    """Its effect in words, if it only moves or renames elements."""
     shape: str
 
 

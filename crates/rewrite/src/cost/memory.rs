@@ -78,7 +78,7 @@ fn callee_at_peak(
         .max_by_key(|(_, peak)| peak.bytes)
 }
 
-/// What a module holds in memory.
+/// The arrays that a module holds in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryUse {
     /// The most bytes that values occupy at once, padding included: see [`super::peak_live_bytes`].
@@ -88,8 +88,7 @@ pub struct MemoryUse {
     pub peak_at: Vec<InstId>,
     /// The arrays that take memory, in the order of their computations.
     pub arrays: Vec<StoredArray>,
-    /// Of a module that is divided over devices, the number of arrays that count whole, since nothing tells how
-    /// they are divided.
+    /// The number of arrays that count whole in a divided module, since nothing tells how they are divided.
     pub counted_whole: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What an op that only moves or renames elements does, in words.
+//! Words for ops that only move or rename elements.
 
 use tilewright_ir::{ArrayShape, InstId, Module, Op};
 

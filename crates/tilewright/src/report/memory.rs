@@ -1,4 +1,4 @@
-//! What a module holds in memory.
+//! Reports on the arrays that a module holds in memory.
 
 mod advice;
 mod text;
@@ -31,11 +31,11 @@ pub struct MemoryReport {
     pub devices: Option<i64>,
     /// When the module holds most.
     pub peak: MemoryPeak,
-    /// Of a divided module, the number of arrays that count whole, since nothing tells how they are divided.
+    /// The number of arrays that count whole in a divided module, since nothing tells how they are divided.
     pub counted_whole: usize,
     /// The arrays that take memory, those at the peak first, the largest first.
     pub arrays: Vec<ArrayMemory>,
-    /// What would make the peak smaller.
+    /// Changes that would make the peak smaller.
     pub advice: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct ArrayMemory {
     pub name: String,
     /// Its op.
     pub opcode: &'static str,
-    /// What it does, if it only moves or renames elements; `null` for other ops.
+    /// Its effect in words, if it only moves or renames elements; `null` for other ops.
     pub meaning: Option<String>,
     /// The shape, with a layout if the module gives one.
     pub shape: String,
@@ -81,7 +81,7 @@ pub struct ArrayMemory {
     pub source: Option<String>,
     /// The instructions that read it, in order.
     pub readers: Vec<ArrayReader>,
-    /// What would make it smaller; `null` if nothing is known to.
+    /// A change that would make it smaller; `null` if none is known.
     pub advice: Option<String>,
 }
 

@@ -76,7 +76,7 @@ pub struct Layer {
     pub cycles: [f64; 2],
     /// The bytes that its instructions read and write, before and after.
     pub bytes: [u64; 2],
-    /// The bytes of its largest array.
+    /// The bytes of the largest array that its rewritten instructions read or make.
     pub array_bytes: u64,
     /// The number of rewrites of each pass.
     pub rewrites: BTreeMap<&'static str, usize>,

@@ -24,11 +24,12 @@ const MOST_OBSTACLES: usize = 3;
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.headline(f)?;
+        let all = self.saved();
         let shown = self
             .layers
             .iter()
             .take(MOST_LAYERS)
-            .take_while(|layer| self.share(layer) >= LEAST_SHARE);
+            .take_while(|layer| share(layer, all) >= LEAST_SHARE);
         let shown = self.numbered(f, shown)?;
         self.more_layers(f, shown)?;
         self.now_what(f)?;
@@ -49,6 +50,11 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
+}
+
+/// Returns the part of all saved cycles that a layer saves.
+fn share(layer: &Layer, all: f64) -> f64 {
+    if all > 0.0 { layer.saved() / all } else { 0.0 }
 }
 
 fn is_too_dear(note: &Note) -> bool {
@@ -103,10 +109,10 @@ impl Explanation {
         f: &mut fmt::Formatter<'_>,
         layers: impl Iterator<Item = &'a Layer>,
     ) -> Result<usize, fmt::Error> {
-        let mut count = 0usize;
+        let (all, mut count) = (self.saved(), 0usize);
         for layer in layers {
             count = count.saturating_add(1);
-            let saved = 100.0 * self.share(layer);
+            let saved = 100.0 * share(layer, all);
             write!(f, "\n{count:>3}. {layer}; {saved:.0} % of what is saved")?;
             layer.passes(f)?;
         }
@@ -133,10 +139,9 @@ impl Explanation {
         self.remedies.iter().try_for_each(|remedy| write!(f, "\n  - {remedy}"))
     }
 
-    /// Returns the part of all saved cycles that a layer saves.
-    fn share(&self, layer: &Layer) -> f64 {
-        let all: f64 = self.layers.iter().map(|layer| layer.saved().max(0.0)).sum();
-        if all > 0.0 { layer.saved() / all } else { 0.0 }
+    /// Returns the cycles that all layers save.
+    fn saved(&self) -> f64 {
+        self.layers.iter().map(|layer| layer.saved().max(0.0)).sum()
     }
 
     fn more_layers(&self, f: &mut fmt::Formatter<'_>, shown: usize) -> fmt::Result {

@@ -43,7 +43,7 @@ class FunctionExplanation(Explanation):
 
     @functools.cached_property
     def memory(self) -> MemoryReport:
-        """What the original keeps in memory, and what would help."""
+        """The arrays that the original keeps in memory, and what would help."""
         return memory(self.original, self.target)
 
     def __str__(self) -> str:

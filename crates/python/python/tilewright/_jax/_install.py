@@ -64,9 +64,9 @@ def settings_for(module: Any) -> Settings | None:
     return _settings if _settings is not None and _is_large(module) else None
 
 
-def tunes_all() -> bool:
-    """Whether every module is to be measured as a whole."""
-    return _settings is not None and _settings.tune
+def settings_of_all() -> Settings | None:
+    """The settings by which every large module is rewritten; none if only marked functions are."""
+    return _settings
 
 
 def _is_large(module: Any) -> bool:

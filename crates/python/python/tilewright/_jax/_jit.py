@@ -241,7 +241,7 @@ def _set_rule() -> None:
 
     def lowered(ctx: Any, *args: Any, name: str, is_stored: bool, **params: Any) -> Any:
         settings = settings_of(name)
-        if settings is None or _is_within_tuned(ctx) or not is_ready(settings):
+        if settings is None or _is_within_tuned(ctx, settings) or not is_ready(settings):
             return before(ctx, *args, name=name, **params)
         is_native = settings.native and not is_off()
         is_native &= _native.PLATFORM in internals.platforms(ctx)
@@ -260,8 +260,9 @@ def _set_rule() -> None:
     internals.set_lowering_rule(rule)
 
 
-def _is_within_tuned(ctx: Any) -> bool:
-    """Whether the whole module is to be measured, so that its functions stay as they were written."""
+def _is_within_tuned(ctx: Any, settings: Settings) -> bool:
+    """Whether the whole module is to be measured, so that a function stays as it was written: one that allows
+    floats to change as far as the module does."""
     from tilewright._jax import _install, _selftest
     from tilewright._jax import _internals as internals
 
@@ -272,7 +273,8 @@ def _is_within_tuned(ctx: Any) -> bool:
         outer = settings_of(internals.module_name(internals.module_of(ctx)))
     except Exception:
         return False
-    is_tuned = outer.tune if outer is not None else _install.tunes_all()
+    outer = outer or _install.settings_of_all()
+    is_tuned = outer is not None and outer.tune and outer.numerics == settings.numerics
     return is_tuned and not internals.is_for_export(ctx)
 
 

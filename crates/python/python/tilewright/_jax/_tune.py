@@ -88,9 +88,15 @@ def _settings(computation: Any, is_kept: bool) -> Settings | None:
     if getattr(_HERE, "is_tuning", False) or (is_kept and computation._executable is not None):
         return None
     module = computation.stablehlo()
-    settings = settings_of(internals.module_name(module)) or _install.settings_for(module)
-    is_tuned = settings is not None and settings.tune and _jit.is_ready(settings)
-    return settings if is_tuned else None
+    name = internals.module_name(module)
+    settings = settings_of(name) or _install.settings_for(module)
+    if settings is None or not settings.tune or not _jit.is_ready(settings):
+        return None
+    marked = (settings_of(internals.name_of(one)) for one in internals.functions(module))
+    if any(one is not None and one.numerics != settings.numerics for one in marked):
+        _rewrite.skipped(name, "not tuned: it calls functions with other numerics")
+        return None
+    return settings
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 //! What a user can do about memory.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::InputOutputAlias;
 use tilewright_ir::{ArrayShape, Dims, InstId, Layout, Module, Opcode, Shape, dims};
 use tilewright_rewrite::cost::{MemoryUse, StoredArray, memory_use};
@@ -32,14 +33,16 @@ pub(super) fn by_donating(module: &Module, target: &Target, before: u64) -> Opti
     let root = entry.root()?;
     let is_tuple = module.opcode(root) == Opcode::Tuple;
     let results = if is_tuple { module.operands(root) } else { std::slice::from_ref(&root) };
-    let mut free: Vec<(i64, InstId)> = (0..).zip(entry.parameters().iter().copied()).collect();
+    let mut free: FxHashMap<&Shape, Vec<(i64, InstId)>> = FxHashMap::default();
+    for (number, &id) in (0..).zip(entry.parameters()) {
+        free.entry(module.shape(id)).or_default().push((number, id));
+    }
     let mut donating = module.clone();
     let mut count = 0usize;
     for (index, &result) in (0..).zip(results) {
-        let fits =
-            |&(_, id): &(i64, InstId)| id != result && module.shape(id) == module.shape(result);
-        let Some(at) = free.iter().position(fits) else { continue };
-        let (parameter, _) = free.swap_remove(at);
+        let Some(of_shape) = free.get_mut(module.shape(result)) else { continue };
+        // A result that is an argument itself moves nowhere.
+        let Some((parameter, _)) = of_shape.pop_if(|&mut (_, id)| id != result) else { continue };
         let output = if is_tuple { dims([index]) } else { Dims::new() };
         let alias =
             InputOutputAlias { output, parameter, parameter_part: Dims::new(), must: false };
