@@ -17,6 +17,7 @@ mod convolutions;
 mod copies;
 mod cost;
 mod cost_contractions;
+mod cost_loops;
 mod cost_reduces;
 mod digits;
 mod digits_laws;

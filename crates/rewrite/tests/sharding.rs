@@ -398,6 +398,20 @@ fn the_state_of_a_loop_is_followed() {
     let rest = zeros.to_owned() + &entry(state, init, 2, "f32[6]");
     let once = Traffic { rounds: 1, chain: 1, bytes: 24 };
     assert_eq!(flows(&with_loop(divided, &rest, state, sums)), (Some(vec![1]), once));
+    // Where the turns are counted, each makes its round, which waits for the turn before.
+    let counted = format!("  one = s32[] constant(1)\n  next = s32[] add(i, one)\n{sums}");
+    let counted = counted.replace("tuple(i, ", "tuple(next, ");
+    let thrice = Traffic { rounds: 3, chain: 3, bytes: 72 };
+    assert_eq!(flows(&with_loop(divided, &rest, state, &counted)), (Some(vec![1]), thrice));
+    // A sum after the loop waits for its last turn, and is a round of its own, with sums that do not wait.
+    let after = rest.replace("ROOT y", "y")
+        + "  first = f32[6] reduce(x, zero), dimensions={0}, to_apply=add
+  again = f32[8,6] broadcast(y), dimensions={1}
+  more = f32[8,6] add(again, x)
+  last = f32[6] reduce(more, zero), dimensions={0}, to_apply=add
+  ROOT sum = f32[6] add(first, last)\n";
+    let then = Traffic { rounds: 4, chain: 4, bytes: 72 + 24 + 24 };
+    assert_eq!(flows(&with_loop(divided, &after, state, &counted)).1, then);
     // What begins whole is divided as each turn leaves it.
     let adds = "  sum = f32[8,6] add(e1, e2)
   ROOT out = (s32[], f32[8,6], f32[8,6]) tuple(i, e1, sum)\n";

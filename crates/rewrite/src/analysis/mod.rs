@@ -10,5 +10,6 @@ pub mod min_cut;
 pub mod reduce;
 pub mod region;
 pub mod sharding;
+pub mod trip_count;
 pub mod types;
 pub mod whole_number;

@@ -13,11 +13,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
 use crate::analysis::sharding::Traffic;
+use crate::analysis::trip_count::trip_count;
 
+use super::calls::{callers, is_carried, loops_from, runs_its_callees};
 use super::contraction::beside_contractions;
 use super::devices::Devices;
 use super::extra_costs::ExtraCosts;
 use super::memory::{Peak, computations_run, peak};
+use super::parts::writes_part;
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
@@ -178,6 +181,7 @@ impl<'a> Ledger<'a> {
         }
         let mut visited = self.update_facts(module, edited, &mut undo);
         self.update_readers_and_stores(module, &mut visited);
+        visited.extend(loops_from(module, &visited));
         for &id in &visited {
             changed.extend(self.contributions[id].computation);
             changed.extend(module.instruction(id).parent());
@@ -405,18 +409,17 @@ impl<'a> Ledger<'a> {
             }
         }
         if runs_its_callees(opcode) && !is_guard(module, id) {
+            let turns = trip_count(module, id).unwrap_or(1);
             module.op(id).for_each_computation(&mut |callee| {
-                cost += self.total(callee).times(self.devices.repeats(callee));
+                let repeats = self.devices.repeats(callee).saturating_mul(turns);
+                cost += self.total(callee).times(repeats);
             });
         }
         if self.stores.as_ref().is_some_and(|stores| stores.holds(id)) {
             cost += model.store_cost(self.sized_shape(module, id));
         }
-        if let Some(times) =
-            self.readers.as_ref().map(|readers| readers.rereads(id)).filter(|&n| n > 0)
-        {
-            let again = model.main_memory_read(self.sized_shape(module, id)).cycles;
-            cost.cycles += again * as_f64(u64::try_from(times).unwrap_or(u64::MAX));
+        if let Some(readers) = &self.readers {
+            cost.cycles += self.further_reads(module, id, readers.reads(id));
         }
         Contribution {
             computation: Some(computation),
@@ -531,11 +534,8 @@ impl<'a> Ledger<'a> {
         let is_large = |id: InstId| facts.role(id).is_large;
         let sweeps =
             MemorySweeps::of((module, computation), &model, facts, &is_large, &mut scratch);
-        for (id, times) in sweeps.rereads() {
-            if times > 0 {
-                let again = model.main_memory_read(self.sized_shape(module, id)).cycles;
-                extra.add_cycles(id, again * as_f64(u64::try_from(times).unwrap_or(u64::MAX)));
-            }
+        for (id, reads) in sweeps.reads() {
+            extra.add_cycles(id, self.further_reads(module, id, reads));
             // A slice of the array reads its own part of it.
             let users = module.uses(id).map(|one| one.user);
             for part in users.filter(|&user| module.opcode(user) == Opcode::Slice) {
@@ -547,19 +547,17 @@ impl<'a> Ledger<'a> {
         sweeps.count()
     }
 
+    /// Returns the cycles of reading a large array this often from main memory, without those that its maker is charged
+    /// for: the first, but for what a loop carries, which each turn reads.
+    fn further_reads(&self, module: &Module, id: InstId, reads: usize) -> f64 {
+        let further = if is_carried(module, id) { reads } else { reads.saturating_sub(1) };
+        let again = self.model.main_memory_read(self.sized_shape(module, id)).cycles;
+        again * as_f64(u64::try_from(further).unwrap_or(u64::MAX))
+    }
+
     fn sized_shape<'m>(&self, module: &'m Module, id: InstId) -> SizedShape<'m> {
         SizedShape { shape: module.shape(id), footprint: self.facts[id].footprint }
     }
-}
-
-/// Returns the instructions of a computation that call any of the computations `of`.
-fn callers(module: &Module, computation: CompId, of: &FxHashSet<CompId>) -> Vec<InstId> {
-    // Most edits are in the entry alone, which nothing calls.
-    if of.iter().all(|&callee| module.entry() == Some(callee)) {
-        return Vec::new();
-    }
-    let calls = |id: &InstId| module.called(*id).iter().any(|callee| of.contains(callee));
-    module.instructions(computation).filter(calls).collect()
 }
 
 /// Returns the results of the entry that nothing reads again, as pairs: the instruction whose cost
@@ -572,7 +570,9 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
     let once = results.iter().filter(|&&result| seen.insert(result));
     let pairs = once.filter_map(|&result| {
         let is_read = module.uses(result).any(|one| one.user != root);
-        let is_new = !matches!(module.opcode(result), Opcode::Parameter | Opcode::Constant);
+        let opcode = module.opcode(result);
+        let is_given = matches!(opcode, Opcode::Parameter | Opcode::Constant);
+        let is_new = !is_given && !writes_part(opcode);
         match facts[result].is_inlined() {
             true => Some((root, result)),
             false if is_new && !is_read && facts.role(result).takes_memory(false) => {
@@ -582,13 +582,4 @@ fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, Ins
         }
     });
     pairs.collect()
-}
-
-/// Checks whether the computations that an op calls work on whole arrays. The computations of
-/// reduces, sorts and similar ops work on elements, and the cost of such an op includes them.
-pub(super) fn runs_its_callees(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional | Opcode::AsyncStart
-    )
 }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Op, Opcode, SecondaryMap};
 use tilewright_target::Footprint;
 
-use super::ledger::runs_its_callees;
+use super::calls::runs_its_callees;
 use super::residency::AllFacts;
 use super::sweeps::filled;
 

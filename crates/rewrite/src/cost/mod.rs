@@ -11,6 +11,7 @@
 //! what depends on the whole module: arrays that are read again, and waits for main memory.
 
 mod amount;
+mod calls;
 pub(crate) mod columns;
 pub(crate) mod contraction;
 mod devices;
@@ -19,6 +20,7 @@ mod ledger;
 mod memo;
 mod memory;
 mod module;
+mod parts;
 mod readers;
 mod ready;
 pub mod reductions;
@@ -39,6 +41,7 @@ use tilewright_target::{Footprint, MoveKind, ReshapeCost, Target};
 use crate::analysis::reduce::is_plain;
 
 pub use amount::Cost;
+use calls::hands_on_stored;
 use contraction::contraction_flops;
 pub use ledger::Ledger;
 pub use memo::Memo;
@@ -47,6 +50,7 @@ pub use module::{
     InstructionCost, ModuleCosts, instruction_costs, memory_sweeps, memory_use, module_cost,
     peak_live_bytes, run_costs,
 };
+use parts::takes_parts;
 pub use residency::Residency;
 pub use sweep_count::SweepCount;
 
@@ -188,10 +192,7 @@ impl<'m> CostModel<'m> {
             }
             Op::Constant(_) if self.fuses(op, result.shape, operands) => Cost::default(),
             Op::Constant(_) => self.main_memory_read(result),
-            Op::Tuple | Op::OptimizationBarrier | Op::AddDependency => {
-                self.store_fused_cost(operands)
-            }
-            Op::CustomCall(attrs) if attrs.crossing().is_some() => self.store_fused_cost(operands),
+            _ if hands_on_stored(op) => self.store_fused_cost(operands),
             Op::Reshape(_) => self.reshape(result, operands),
             Op::Transpose(attrs) => self.transpose(result, operands, &attrs.dimensions),
             Op::Copy => self.copy(result, operands),
@@ -208,17 +209,7 @@ impl<'m> CostModel<'m> {
                 cost
             }
             Op::Broadcast(attrs) => self.broadcast(result, operands, &attrs.dimensions),
-            // A fused slice loads only the part of the array that it keeps.
-            Op::Slice(_) if self.fuses(op, result.shape, operands) => {
-                let stored = operands.iter().any(|operand| !operand.fused);
-                if stored { self.load(result) } else { Cost::default() }
-            }
-            Op::Slice(_) => {
-                let mut cost = self.store_fused_cost(operands);
-                cost += self.load(result);
-                cost += self.store_cost(result);
-                cost
-            }
+            _ if takes_parts(op.opcode()) => self.parts(op, result, operands),
             Op::Iota(_) => Cost { flops: 0, ..self.compute(result, 1.0) },
             _ if op.is_sharding_constraint() => self.loads(operands),
             _ if op.opcode().is_elementwise() => {
@@ -478,11 +469,17 @@ impl<'m> CostModel<'m> {
     /// stays in vector memory, moving it to main memory and back adds
     /// `2 * padded_bytes / hbm_bytes_per_cycle` cycles.
     pub fn store_cost(&self, value: SizedShape<'_>) -> Cost {
-        let footprint = value.footprint;
-        let store = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
-        let crossings =
-            if self.stays_on_chip(value) { 0.0 } else { 2.0 * self.crossing(footprint) };
-        traffic(store + crossings, footprint)
+        let mut cost = self.store_vectors(value);
+        if !self.stays_on_chip(value) {
+            cost.cycles += 2.0 * self.crossing(value.footprint);
+        }
+        cost
+    }
+
+    /// Computes the cost of storing a value in vector memory: `vectors / store_slots` cycles.
+    fn store_vectors(&self, SizedShape { footprint, .. }: SizedShape<'_>) -> Cost {
+        let cycles = as_f64(footprint.vectors) / f64::from(self.target.store_slots.max(1));
+        traffic(cycles, footprint)
     }
 
     /// Returns the cycles of reading a stored value back from main memory. [`Self::store_cost`]
@@ -549,7 +546,7 @@ fn traffic(cycles: f64, footprint: Footprint) -> Cost {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "costs are estimates")]
-fn as_f64(count: u64) -> f64 {
+pub(crate) fn as_f64(count: u64) -> f64 {
     count as f64
 }
 

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use tilewright_ir::{ArrayShape, Dims, InstId, Module, Opcode};
 use tilewright_target::{Footprint, Target};
 
+use super::calls::{counts, runs_its_callees};
 use super::devices::Devices;
-use super::ledger::{Ledger, runs_its_callees};
+use super::ledger::Ledger;
 use super::memory::{MemoryUse, run_by};
 use super::{Cost, CostModel, Memo};
 use crate::analysis::sharding::{Axes, DeviceMesh, Flow, Spread};
@@ -58,8 +59,8 @@ impl ModuleCosts {
     }
 }
 
-/// Computes the modelled cost of running a module's entry once. A loop body counts once, and every
-/// branch of a conditional counts. A guard counts as `guard_cycles`, without its branches.
+/// Computes the modelled cost of running a module's entry once. The body of a loop counts as often as it runs, or once
+/// if that is not known; every branch of a conditional counts. A guard counts as `guard_cycles`, without its branches.
 pub fn module_cost(module: &Module, target: &Target) -> Cost {
     let total = |ledger: &Ledger<'_>| module.entry().map(|entry| ledger.total(entry));
     with_ledger(module, target, total).unwrap_or_default()
@@ -73,21 +74,22 @@ pub fn instruction_costs(module: &Module, target: &Target) -> (Vec<InstructionCo
     (costs.instructions, costs.latency)
 }
 
-/// Computes the modelled cost of each instruction that a module runs on arrays, also within calls and loops, whose
-/// bodies count once. A call has no cost of its own; a guard or a fusion counts as one instruction.
+/// Computes the modelled cost of each instruction that a module runs on arrays, also within calls and loops, for all
+/// of its runs. A call has no cost of its own; a guard or a fusion counts as one instruction.
 pub fn run_costs(module: &Module, target: &Target) -> Vec<InstructionCost> {
     let runs = |id: InstId| {
         let opcode = module.opcode(id);
         let is_whole = opcode == Opcode::Fusion || is_guard(module, id) || calls_guard(module, id);
         runs_its_callees(opcode) && !is_whole
     };
-    let devices = Devices::of(module);
     with_ledger(module, target, |ledger| {
         let mut costs = Vec::new();
-        for computation in run_by(module, runs) {
-            let repeats = devices.repeats_with_callers(computation);
+        let computations = run_by(module, runs);
+        let counts = counts(module, &computations, runs);
+        for computation in computations {
+            let count = counts.get(&computation).copied().unwrap_or(1);
             let own = module.instructions(computation).filter(|&id| !runs(id));
-            let cost = |id| InstructionCost { id, cost: ledger.instruction(id).times(repeats) };
+            let cost = |id| InstructionCost { id, cost: ledger.instruction(id).times(count) };
             costs.extend(own.map(cost));
         }
         costs

@@ -6,7 +6,9 @@
 use tilewright_ir::{ArrayShape, InstId, Module, Op, Opcode};
 
 use super::CostModel;
+use super::calls::calls_whole;
 use super::contraction::is_contraction;
+use super::parts::takes_parts;
 use super::residency::{Facts, Residency};
 use super::sweeps::same_but_ones;
 use crate::analysis::reduce::reduced_arrays;
@@ -21,8 +23,10 @@ pub(super) struct Role {
     pub(super) is_large: bool,
     /// Whether the instruction has its inlined operands stored first, to read them from memory.
     pub(super) stores_operands: bool,
-    /// Whether the instruction reads its operands, if it is not inlined. Tuples, slices, guards and
-    /// other ops that only hand values on do not.
+    /// Whether the instruction makes a value, if it is not inlined. Tuples, slices, guards and other ops that only hand
+    /// values on do not.
+    pub(super) makes_value: bool,
+    /// Whether the instruction makes a value from whole operands.
     pub(super) reads_operands: bool,
     /// Whether the instruction is a matrix product or a convolution.
     pub(super) is_contraction: bool,
@@ -70,7 +74,7 @@ impl Role {
         match self.residency {
             Residency::Inlined => is_stored,
             Residency::Alias => false,
-            Residency::Stored => self.reads_operands,
+            Residency::Stored => self.makes_value,
         }
     }
 }
@@ -79,16 +83,18 @@ impl CostModel<'_> {
     /// Returns the role of an instruction with these facts.
     pub(super) fn role(&self, module: &Module, id: InstId, facts: &Facts) -> Role {
         let opcode = module.opcode(id);
+        let makes_value = !opcode.hands_on_its_operands()
+            && !is_crossing(module, id)
+            && opcode != Opcode::Slice
+            && !is_guard(module, id)
+            && !calls_guard(module, id);
         Role {
             residency: facts.residency,
             ready_rule: self.ready_rule(module, id, facts),
             is_large: facts.is_large,
             stores_operands: self.stores_operands(module, id, facts.residency),
-            reads_operands: !opcode.hands_on_its_operands()
-                && !is_crossing(module, id)
-                && opcode != Opcode::Slice
-                && !is_guard(module, id)
-                && !calls_guard(module, id),
+            makes_value,
+            reads_operands: makes_value && !takes_parts(opcode) && !calls_whole(opcode),
             is_contraction: is_contraction(module, id),
             moves_space: facts.moves_space,
         }

@@ -7,7 +7,7 @@
 //! row, so a computation on a row and its own sum needs no second sweep. All readers of an array in
 //! one sweep read it once together. A sum that nothing needs yet waits for a sweep that reads its
 //! array anyway. [`CostModel`] charges the first read of an array to the instruction that makes the
-//! array; this file counts the other reads.
+//! array; the ledger, the other reads that this file counts.
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -54,9 +54,9 @@ impl MemorySweeps {
         Self { readers: std::mem::take(found) }
     }
 
-    /// Returns the arrays that are read, each with the number of its reads beyond the first.
-    pub(super) fn rereads(&self) -> impl Iterator<Item = (InstId, usize)> + '_ {
-        self.readers.iter().map(|(id, readers)| (*id, readers.len().saturating_sub(1)))
+    /// Returns the arrays that are read, each with the number of its reads.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (InstId, usize)> + '_ {
+        self.readers.iter().map(|(id, readers)| (*id, readers.len()))
     }
 
     /// Counts the different readers of all arrays: sweeps, and instructions that share no read.

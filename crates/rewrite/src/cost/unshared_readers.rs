@@ -185,10 +185,10 @@ impl UnsharedReaders {
         self.undo.iter().map(|&(id, _)| id)
     }
 
-    /// Returns how often a large array is read beyond the first time.
-    pub(super) fn rereads(&self, id: InstId) -> usize {
+    /// Returns how often a large array is read.
+    pub(super) fn reads(&self, id: InstId) -> usize {
         let node = &self.nodes[id];
-        if node.array_of.is_some() { node.readers.len().saturating_sub(1) } else { 0 }
+        if node.array_of.is_some() { node.readers.len() } else { 0 }
     }
 
     /// Counts the instructions of a computation that read large arrays.

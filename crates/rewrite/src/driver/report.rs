@@ -8,12 +8,14 @@ mod text;
 use std::fmt;
 use std::time::Duration;
 
-use tilewright_ir::{Module, Op};
+use tilewright_ir::{Module, Opcode};
 
 use crate::analysis::sharding::Traffic;
+use crate::analysis::trip_count::trip_count;
 use crate::cost::Cost;
 use crate::driver::candidate::Cycles;
 use crate::driver::reason::Reason;
+use crate::guards::is_guard;
 
 pub use place::Place;
 pub use text::Notes;
@@ -49,16 +51,25 @@ pub struct Report {
     /// Whether the module was given back untouched, because no rewrite that pays was found.
     pub unchanged: bool,
     /// The reason why the ratio of the costs may differ from the ratio of the times, if there is
-    /// one: the module has loops, whose trip counts the cost model does not know, or branches, only
+    /// one: the module has loops whose trip counts are not known before the run, or branches, only
     /// one of which runs.
     pub caveat: Option<&'static str>,
 }
 
 /// Returns the [`Report::caveat`] of a module.
 pub(super) fn caveat(module: &Module) -> Option<&'static str> {
-    let mut all = module.computations().iter().flat_map(|&id| module.instructions(id));
-    let repeats = all.any(|id| matches!(module.op(id), Op::While(_) | Op::Conditional(_)));
-    repeats.then_some("bodies of loops count once, and so does every branch of a conditional")
+    let all = || module.computations().iter().flat_map(|&id| module.instructions(id));
+    let has_unknown_length =
+        |id| module.opcode(id) == Opcode::While && trip_count(module, id).is_none();
+    let branches = |id| module.opcode(id) == Opcode::Conditional && !is_guard(module, id);
+    match (all().any(has_unknown_length), all().any(branches)) {
+        (true, true) => Some(
+            "bodies of loops of unknown length count once, and every branch of a conditional counts",
+        ),
+        (true, false) => Some("bodies of loops of unknown length count once"),
+        (false, true) => Some("every branch of a conditional counts"),
+        (false, false) => None,
+    }
 }
 
 /// The changes of one pass, over all its runs.

@@ -14,7 +14,7 @@
 //! next value are brought into the new form, unless they were made from it. Readers of the old
 //! form, in the loop or after it, get it by the inverse op.
 //!
-//! Cost-gated, with the body counted once. Preconditions: the state is a tuple whose users all take
+//! Cost-gated, with the body counted as often as it runs. Preconditions: the state is a tuple whose users all take
 //! single elements; no other instruction calls the body or condition; arrays are static and
 //! row-major; nothing is attached to the loop, its state, the element, or the removed reshapes.
 
@@ -23,7 +23,8 @@ use tilewright_ir::{Dims, EditError, InstId, Module, Op, Patch, Shape, Value};
 
 use super::state::{Callers, CarriedForm, Element, Loop, element_of, part_of, plain_change};
 use crate::analysis::reduce::{is_plain, reshape_op};
-use crate::cost::CostModel;
+use crate::analysis::trip_count::trip_count;
+use crate::cost::{CostModel, as_f64};
 use crate::driver::Place;
 use crate::driver::candidate::{Candidate, Cycles, Scope};
 use crate::driver::numbers::Class;
@@ -154,18 +155,21 @@ impl Carried<'_> {
     /// Returns the cycles of the changes of form, now and after the rewrite.
     fn costs(&self, form: &CarriedForm, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
-        let mut costs = FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
-        for &read in self.reads.iter().flatten() {
-            self.weigh_read(form, read, &mut costs);
-        }
-        let [_, body, _] = &self.reads;
-        for tuple in [self.found.init, self.found.root] {
+        let turns = as_f64(trip_count(module, self.found.id).unwrap_or(1));
+        let costs = FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
+        let [mut once, mut each_turn] = [costs.clone(), costs];
+        let [after_loop, body, condition] = &self.reads;
+        after_loop.iter().for_each(|&read| self.weigh_read(form, read, &mut once));
+        let in_loop = body.iter().chain(condition);
+        in_loop.for_each(|&read| self.weigh_read(form, read, &mut each_turn));
+        for (tuple, costs) in [(self.found.init, &mut once), (self.found.root, &mut each_turn)] {
             let part = part_of(module, tuple, self.place);
             if part.is_none_or(|part| !body.contains(&part)) {
-                self.weigh_part(form, tuple, part, &mut costs);
+                self.weigh_part(form, tuple, part, costs);
             }
         }
-        costs.cycles()
+        let [once, each_turn] = [once.cycles(), each_turn.cycles()];
+        (once.0 + turns * each_turn.0, once.1 + turns * each_turn.1)
     }
 
     /// Adds the costs of one reader of the element to both sides.
@@ -223,6 +227,7 @@ impl Carried<'_> {
 }
 
 /// The costs of the removed and of the added instructions.
+#[derive(Clone)]
 struct FormCosts<'a> {
     module: &'a Module,
     model: &'a CostModel<'a>,

@@ -5,6 +5,7 @@ use tilewright_ir::{CompId, InstId, Op};
 
 use super::flow::{Elements, Flow, ValueFacts, Wait};
 use super::spread::Spread;
+use crate::analysis::trip_count::trip_count;
 use crate::guards::{FAILED, is_guard};
 
 impl Flow<'_> {
@@ -18,11 +19,12 @@ impl Flow<'_> {
         if !is_new {
             elements.fill(None);
         }
-        let mut waits = before.clone();
+        let first = self.exchanges.len();
+        let mut turn = Wait::default();
         loop {
             let (exchanges, entered) = (self.exchanges.len(), self.entered.clone());
             let given = |_| elements.clone();
-            waits.join(&self.enter_with(attrs.body, before.clone(), None, given).waits);
+            turn.join(&self.enter_with(attrs.body, Wait::default(), None, given).waits);
             let kept = joined(&elements, &self.results_of(attrs.body));
             if kept == elements {
                 break;
@@ -33,10 +35,18 @@ impl Flow<'_> {
                 None => elements.fill(None),
             }
             self.exchanges.truncate(exchanges);
-            (self.entered, waits) = (entered, before.clone());
+            (self.entered, turn) = (entered, Wait::default());
         }
         let given = |_| elements.clone();
-        waits.join(&self.enter_with(attrs.condition, before, None, given).waits);
+        turn.join(&self.enter_with(attrs.condition, Wait::default(), None, given).waits);
+        let turns = trip_count(self.module(), id).unwrap_or(1);
+        for exchange in self.exchanges.since(first) {
+            exchange.level = before.level_in_loop(&turn, turns, exchange.level);
+            exchange.of_loop.get_or_insert(id);
+            exchange.turns = exchange.turns.saturating_mul(turns);
+        }
+        let mut waits = before;
+        waits.for_loop(&turn, turns);
         self.handed_back(id, elements, waits)
     }
 

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use tilewright_ir::devices::ReplicaGroups;
-use tilewright_ir::{ElementType, Module, Opcode};
+use tilewright_ir::{ElementType, InstId, Module, Opcode};
 use tilewright_target::Target;
 
 use super::flow::Flow;
@@ -42,7 +42,7 @@ impl From<&ReplicaGroups> for Over {
 pub struct Exchange {
     /// The number of exchanges that wait for each other, up to this one: from 1.
     pub level: u32,
-    /// The number of exchanges of its kind among these.
+    /// The number of exchanges of its kind among these that are in the same loop.
     pub depth: u32,
     /// Its operation on the data.
     pub kind: ExchangeKind,
@@ -50,8 +50,12 @@ pub struct Exchange {
     pub over: Over,
     /// The type of the elements.
     pub element_type: ElementType,
-    /// The bytes that each device hands over.
+    /// The bytes that each device hands over each time.
     pub bytes: u64,
+    /// The innermost loop that it is in.
+    pub of_loop: Option<InstId>,
+    /// How often it is made: the product of the turns of all loops that it is in.
+    pub turns: u64,
 }
 
 /// A wait that is at most so many times as long counts as equal: what is known of rounds and links is rough.
@@ -121,15 +125,23 @@ impl Exchanges {
         self.0.iter()
     }
 
+    /// Returns the exchanges after the first `count`.
+    pub(super) fn since(&mut self, count: usize) -> &mut [Exchange] {
+        self.0.get_mut(count..).unwrap_or_default()
+    }
+
     /// Counts the rounds. XLA makes one exchange of those of one kind and type between the same
-    /// devices of which none waits for another.
+    /// devices, in the same loop, of which none waits for another.
     pub fn rounds(&self) -> usize {
-        let mut deepest: FxHashMap<(ExchangeKind, Over, ElementType), u32> = FxHashMap::default();
+        let mut deepest: FxHashMap<(ExchangeKind, Over, ElementType, Option<InstId>), u64> =
+            FxHashMap::default();
         for one in self.iter() {
-            let depth = deepest.entry((one.kind, one.over, one.element_type)).or_default();
-            *depth = one.depth.max(*depth);
+            let rounds = deepest.entry((one.kind, one.over, one.element_type, one.of_loop));
+            let rounds = rounds.or_default();
+            *rounds = u64::from(one.depth).saturating_mul(one.turns).max(*rounds);
         }
-        deepest.into_values().map(|depth| usize::try_from(depth).unwrap_or(usize::MAX)).sum()
+        let rounds = deepest.into_values().fold(0, u64::saturating_add);
+        usize::try_from(rounds).unwrap_or(usize::MAX)
     }
 
     /// Returns the largest number of exchanges that wait for each other.
@@ -139,7 +151,8 @@ impl Exchanges {
 
     /// Returns the bytes that each device hands over.
     pub fn bytes(&self) -> u64 {
-        self.iter().map(|one| one.bytes).fold(0, u64::saturating_add)
+        let bytes = self.iter().map(|one| one.bytes.saturating_mul(one.turns));
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// Sums up the exchanges.

@@ -6,7 +6,7 @@
 //! constraint asks for another spread, where a reshape or a slice cuts across the parts, and at
 //! explicit collectives.
 //!
-//! What devices exchange in a loop counts once (`control.rs` follows loops and branches).
+//! What devices exchange in a loop counts once for each turn (`control.rs` follows loops and branches).
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -53,6 +53,17 @@ impl Wait {
         }
     }
 
+    /// Waits for `turns` turns of a loop, in each of which `turn` is waited for.
+    pub(super) fn for_loop(&mut self, turn: &Self, turns: u64) {
+        self.level = self.level.saturating_add(in_turns(turn.level, turns));
+    }
+
+    /// Returns the level of an exchange of this level in a turn of a loop that waits for this, in the last turn.
+    pub(super) fn level_in_loop(&self, turn: &Self, turns: u64, level: u32) -> u32 {
+        let before = in_turns(turn.level, turns.saturating_sub(1));
+        self.level.saturating_add(before).saturating_add(level)
+    }
+
     /// Waits for one more exchange of a kind; returns the number of those of this kind.
     fn for_one_more(&mut self, kind: usize) -> u32 {
         self.level = self.level.saturating_add(1);
@@ -63,6 +74,10 @@ impl Wait {
         self.of_kind[kind] = depth;
         depth
     }
+}
+
+fn in_turns(level: u32, turns: u64) -> u32 {
+    level.saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
 }
 
 /// The spreads and exchanges of a module's entry.
@@ -453,7 +468,17 @@ impl<'m> Flow<'m> {
             let depth = one.for_one_more(self.number_of((kind, over, array.element_type)));
             after.join(&one);
             let (level, element_type) = (one.level, array.element_type);
-            self.exchanges.push(Exchange { level, depth, kind, over, element_type, bytes });
+            let (of_loop, turns) = (None, 1);
+            self.exchanges.push(Exchange {
+                level,
+                depth,
+                kind,
+                over,
+                element_type,
+                bytes,
+                of_loop,
+                turns,
+            });
         }
         after
     }

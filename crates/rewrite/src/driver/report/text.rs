@@ -197,7 +197,7 @@ mod tests {
                 note(Outcome::Done, "`a`", "moved it\nby 1"),
             ],
             unchanged: false,
-            caveat: Some("bodies of loops count once"),
+            caveat: Some("bodies of loops of unknown length count once"),
         }
     }
 
@@ -217,7 +217,7 @@ cycles                                           3_000  1_200           2.50x
 
 A model, not a measurement: for nine programs in ten, linear's own figures give a ratio within 1.5 times the modelled one.
 
-The ratio of times may be another one: bodies of loops count once.
+The ratio of times may be another one: bodies of loops of unknown length count once.
 
 pass     changes    ms
 reshape        2  1.25
