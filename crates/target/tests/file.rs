@@ -290,8 +290,13 @@ fn slow_ops_have_times() {
         [("[]", "40"), ("[\"scater\"]", "40"), ("[\"sort\"]", "0.5"), ("[\"sort\"]", "nan")]
     {
         let said = slow(ops, times).unwrap_err().to_string();
-        assert!(said.starts_with("line 2: `slow_ops` has an entry without `ops`"), "{said}");
+        assert!(said.starts_with("line 2: `slow_ops` has an entry without `instead`"), "{said}");
     }
+    // An entry is about ops or about large arrays.
+    let large = slow("[], least_bytes = 4096", "2").unwrap().slow_ops;
+    assert_eq!((large[0].ops.len(), large[0].least_bytes), (0, 4096));
+    let both = slow("[\"sort\"], least_bytes = 4096", "2").unwrap_err().to_string();
+    assert!(both.contains("or with both"), "{both}");
     let said = slow("\"sort\"", "2").unwrap_err().to_string();
     assert!(said.starts_with("line 2: `slow_ops` is no list of ops: "), "{said}");
 }

@@ -8,6 +8,8 @@ use serde::Serialize;
 use tilewright_interp::{Observer, Seen};
 use tilewright_ir::{InstId, Module};
 
+use crate::report::meaning;
+
 /// Sums the time and bytes of each instruction: an [`Observer`] for
 /// [`RunOptions`](crate::RunOptions).
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ pub struct InstructionProfile {
     pub opcode: &'static str,
     /// The shape of its result.
     pub shape: String,
+    /// Its effect in words, if it only moves or renames elements; `null` for other ops.
+    pub meaning: Option<String>,
     /// Number of evaluations.
     pub count: u64,
     /// Milliseconds, without those of instructions in computations that it calls.
@@ -81,6 +85,7 @@ impl Profile {
                 name: module.name_of(id).to_owned(),
                 opcode: module.opcode(id).name(),
                 shape: format!("{:#}", module.shape(id)),
+                meaning: meaning(module, id),
                 count,
                 ms: time.as_secs_f64() * 1e3,
                 share: if total.is_zero() { 0.0 } else { time.as_secs_f64() / total.as_secs_f64() },

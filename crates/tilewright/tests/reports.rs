@@ -186,6 +186,77 @@ fn ops_that_move_elements_are_told_in_words() {
     assert_eq!(tilewright::report::meaning(&module, root), None);
 }
 
+/// Returns what would make the array of pairs of 4096 points smaller in a program that reads it by these instructions.
+fn advice_on_pairs(pairs: &str, rest: &str) -> Option<String> {
+    let text = format!(
+        "HloModule of_pairs
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}}
+less {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}}
+ENTRY main {{
+  x = f32[4096,16] parameter(0)
+  y = f32[4096,16] parameter(1)
+  given = f32[4096,4096] parameter(2)
+  zero = f32[] constant(0)
+  pairs = f32[4096,4096] {pairs}
+  {rest}
+}}"
+    );
+    let module = parse(&text).unwrap();
+    let target = tilewright::target("xla-cpu-0.12").unwrap();
+    let report = MemoryReport::new(&module, &target).unwrap();
+    let of_pairs = report.arrays.into_iter().find(|array| array.name == "pairs").unwrap();
+    of_pairs.advice
+}
+
+#[test]
+fn arrays_that_are_never_needed_whole_are_named() {
+    const DOT: &str = "dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}";
+    const SUM: &str =
+        "ROOT s = f32[4096,16] dot(k, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    let kernel = format!("k = f32[4096,4096] exponential(pairs)\n  {SUM}");
+    let advice = advice_on_pairs(DOT, &kernel).unwrap();
+    assert!(
+        advice.contains("`jax.lax.map(f, xs, batch_size=256)` over what its dim 0 runs along")
+            && advice.ends_with("holds 4.0 MiB at a time"),
+        "{advice}"
+    );
+    // Points and themselves; the other points; a softmax, which reads it again after a maximum.
+    let itself = DOT.replace("dot(x, y)", "dot(x, x)");
+    assert_eq!(advice_on_pairs(&itself, &kernel).as_ref(), Some(&advice));
+    let other = kernel.replace("lhs_contracting_dims={1}, rhs", "lhs_contracting_dims={0}, rhs");
+    assert!(advice_on_pairs(DOT, &other).unwrap().contains("its dim 1 runs along"));
+    let softmax = "sum = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
+  sums = f32[4096,4096] broadcast(sum), dimensions={0}
+  k = f32[4096,4096] divide(pairs, sums)\n  "
+        .to_owned()
+        + SUM;
+    assert_eq!(advice_on_pairs(DOT, &softmax), Some(advice));
+    // Both dims are reduced; one is, and the other; it is sorted; it is a result; it is made from an array of its size.
+    for rest in [
+        "ROOT s = f32[] reduce(pairs, zero), dimensions={0,1}, to_apply=add",
+        "a = f32[4096] reduce(pairs, zero), dimensions={0}, to_apply=add
+  b = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
+  ROOT s = f32[4096] add(a, b)",
+        "k = f32[4096,4096] sort(pairs), dimensions={0}, to_apply=less
+  ROOT s = f32[4096] reduce(k, zero), dimensions={1}, to_apply=add",
+        "s = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
+  ROOT all = (f32[4096,4096], f32[4096]) tuple(pairs, s)",
+    ] {
+        assert_eq!(advice_on_pairs(DOT, rest), None, "{rest}");
+    }
+    let rest = "ROOT s = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add";
+    let turned = "transpose(given), dimensions={1,0}";
+    assert_eq!(advice_on_pairs(turned, rest), None);
+}
+
 #[test]
 fn memory_is_that_of_one_device() {
     let text = "HloModule m, num_partitions=4

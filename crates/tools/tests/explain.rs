@@ -144,6 +144,14 @@ fn where_nothing_pays_it_says_where_the_cycles_go() {
         text.contains("`sorted`") && text.contains("225 times as long as a copy of its bytes"),
         "{text}"
     );
+    // Arrays of 4 MB are not large there, those of 64 MB are.
+    assert!(!text.contains("hugetlb"), "{text}");
+    let large = explained(&DULL.replace("1024,1024", "4096,4096"), "xla-cpu-0.12").to_string();
+    assert!(
+        large.contains("and more, such as `product` (f32[4096,4096])")
+            && large.contains("hugetlb=1"),
+        "{large}"
+    );
     // What was rewritten needs no other remedy.
     let rewritten = explained(LAYERS, "tpu-like");
     assert!(rewritten.shares.is_empty() && rewritten.remedies.is_empty(), "{rewritten}");

@@ -111,8 +111,7 @@ impl Writer {
             let _ = write!(label, "\n[{mark}]");
         }
         let style = self.style(node);
-        let tip = format!("{}\n{}", node.text, node.origin.op_name);
-        let (label, tip) = (quoted(&label), quoted(tip.trim_end()));
+        let (label, tip) = (quoted(&label), quoted(&node.tooltip()));
         self.line(&format!("n{side}_{index} [label={label} tooltip={tip}{style}]"));
     }
 

@@ -5,6 +5,9 @@ use serde::Serialize;
 /// The most notes that a mark names.
 const MOST_NOTES: usize = 4;
 
+/// The name in [`Node::details`] of what an op that moves or renames elements does.
+pub(crate) const WHAT_IT_DOES: &str = "what it does";
+
 /// The drawing of one module.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
@@ -97,6 +100,14 @@ impl Node {
     /// The lines of text in the node after its title, apart from marks.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.shape.as_str()).chain(self.inlined.iter().map(String::as_str))
+    }
+
+    /// The text that a viewer shows beside the node: the instruction, its effect in words, and the framework's name.
+    pub fn tooltip(&self) -> String {
+        let effect = self.details.iter().find(|(name, _)| *name == WHAT_IT_DOES);
+        let lines = [Some(&self.text), effect.map(|(_, text)| text), Some(&self.origin.op_name)];
+        let lines: Vec<&str> = lines.into_iter().flatten().map(String::as_str).collect();
+        lines.join("\n").trim_end().to_owned()
     }
 
     /// The marks: words for what is also drawn as colour or pattern.

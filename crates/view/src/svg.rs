@@ -257,7 +257,7 @@ fn node_drawing(node: &Node, size: Size, at: At, is_weighted: bool) -> NodeDrawi
         y: r(at.y),
         width: r(size.width),
         height: r(size.height),
-        text: clean(&format!("{}\n{}", node.text, node.origin.op_name)),
+        text: clean(&node.tooltip()),
         is_slanted,
         round: match node.kind {
             NodeKind::Input => 22.0,

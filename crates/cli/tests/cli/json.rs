@@ -187,7 +187,7 @@ fn diff() {
     assert_keys(computation, &keys);
     let changed = computation["changed"].as_array().unwrap();
     assert_eq!(changed.len(), 2);
-    let instruction = ["name", "computation", "text", "line"];
+    let instruction = ["name", "computation", "text", "meaning", "line"];
     for pair in changed {
         assert_keys(pair, &["a", "b", "changes"]);
         assert_keys(&pair["a"], &instruction);

@@ -62,7 +62,7 @@ fn a_profile_counts_every_instruction() {
     let mut before = f64::INFINITY;
     let mut share = 0.0;
     for instruction in instructions {
-        let keys = ["name", "opcode", "shape", "count", "ms", "share", "bytes"];
+        let keys = ["name", "opcode", "shape", "meaning", "count", "ms", "share", "bytes"];
         assert_keys(instruction, &keys);
         let ms = instruction["ms"].as_f64().unwrap();
         assert!(ms <= before, "the slowest come first");

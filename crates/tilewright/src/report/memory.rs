@@ -1,6 +1,7 @@
 //! Reports on the arrays that a module holds in memory.
 
 mod advice;
+mod blocks;
 mod text;
 
 use serde::Serialize;

@@ -107,8 +107,8 @@ impl fmt::Display for RunReport {
 /// A table with a line for each instruction, the slowest first, then the total.
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const HEADER: [&str; 7] =
-            ["ms", "share", "count", "bytes", "instruction", "opcode", "shape"];
+        const HEADER: [&str; 8] =
+            ["ms", "share", "count", "bytes", "instruction", "opcode", "shape", ""];
         let mut rows = vec![HEADER.map(str::to_owned)];
         let numbers = |ms: f64, share: f64, counted: u64, bytes: u64| {
             [format!("{ms:.3}"), format!("{:.1}%", 100.0 * share), count(counted), count(bytes)]
@@ -116,11 +116,14 @@ impl fmt::Display for Profile {
         for i in &self.instructions {
             let [ms, share, counted, bytes] = numbers(i.ms, i.share, i.count, i.bytes);
             let shape = shortened(&i.shape).into_owned();
-            rows.push([ms, share, counted, bytes, i.name.clone(), i.opcode.to_owned(), shape]);
+            let meaning = i.meaning.clone().unwrap_or_default();
+            let (name, opcode) = (i.name.clone(), i.opcode.to_owned());
+            rows.push([ms, share, counted, bytes, name, opcode, shape, meaning]);
         }
         let Self { total_ms, total_bytes, total_count, .. } = self;
         let [ms, share, counted, bytes] = numbers(*total_ms, 1.0, *total_count, *total_bytes);
-        rows.push([ms, share, counted, bytes, "total".into(), String::new(), String::new()]);
+        let [opcode, shape, meaning] = std::array::from_fn(|_| String::new());
+        rows.push([ms, share, counted, bytes, "total".into(), opcode, shape, meaning]);
         f.write_str(aligned(&rows, |column| column < 4).trim_end())
     }
 }

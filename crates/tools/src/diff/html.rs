@@ -93,12 +93,12 @@ impl Pages {
         rows.extend(of.removed.iter().filter(|_| self.has_room()).map(|of| Row {
             a: Some(side(&of.instruction, None)),
             b: None,
-            notes: same(of),
+            notes: notes_on(of),
         }));
         rows.extend(of.added.iter().filter(|_| self.has_room()).map(|of| Row {
             a: None,
             b: Some(side(&of.instruction, None)),
-            notes: same(of),
+            notes: notes_on(of),
         }));
         Section { title, faint, notes, rows }
     }
@@ -114,8 +114,9 @@ impl Pages {
     }
 }
 
-fn same(of: &LoneInstruction) -> Vec<String> {
-    of.same_as.iter().map(|name| format!("of the same value as {name}")).collect()
+fn notes_on(of: &LoneInstruction) -> Vec<String> {
+    let same = of.same_as.iter().map(|name| format!("of the same value as {name}"));
+    of.instruction.meaning.iter().cloned().chain(same).collect()
 }
 
 fn side(instruction: &NamedInstruction, change: Option<&Change>) -> Side {

@@ -107,6 +107,8 @@ pub struct NamedInstruction {
     pub computation: String,
     /// The instruction without metadata and large constants.
     pub text: String,
+    /// Its effect in words, if it only moves or renames elements; `None` for other ops.
+    pub meaning: Option<String>,
     /// The line of the file, from 1; `None` if the file is no HLO text.
     pub line: Option<usize>,
     #[serde(skip)]
@@ -213,6 +215,7 @@ impl<'l> Names<'l> {
             name: self.module.name_of(id).to_owned(),
             computation: computation.to_owned(),
             text: print_instruction(self.module, id),
+            meaning: tilewright::report::meaning(self.module, id),
             line: span.map(|span| self.lines.at(span.range().start).line),
             id,
         }

@@ -184,7 +184,7 @@ impl Text<'_> {
             if !self.may_write() {
                 continue;
             }
-            let mut notes: Vec<String> = Vec::new();
+            let mut notes: Vec<String> = instruction.meaning.clone().into_iter().collect();
             notes.extend(instruction.line.map(|line| format!("line {line}")));
             notes.extend(same_as.as_ref().map(|name| format!("same value as {name}")));
             let comment = if notes.is_empty() { "" } else { "  // " };

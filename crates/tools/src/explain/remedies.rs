@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 use tilewright::ir::{Module, Opcode};
-use tilewright::report::meaning;
+use tilewright::report::{ArrayMemory, MemoryReport, bytes, meaning};
 use tilewright::targets::slow_ops::SlowOps;
 use tilewright::{Cost, InstructionCost, Note, Outcome, Place, Target, run_costs};
 
@@ -133,8 +133,8 @@ pub(super) fn now_what(
     let modelled = costs.iter().filter_map(|one| remedy(module, target, one, all));
     let mut named: Vec<(f64, String)> = known.chain(modelled).collect();
     named.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut remedies: Vec<String> =
-        named.into_iter().take(MOST_NAMED).map(|(_, text)| text).collect();
+    let named = named.into_iter().take(MOST_NAMED).map(|(_, text)| text);
+    let mut remedies: Vec<String> = named.chain(on_large_arrays(module, target)).collect();
     let in_contractions = shares.iter().find(|share| share.kind == Kind::Contractions);
     if in_contractions.is_some_and(|share| share.share >= MOSTLY) {
         remedies.push(CONTRACTIONS.to_owned());
@@ -174,6 +174,26 @@ fn measured(
 
 fn slow_op(target: &Target, opcode: Opcode) -> Option<&SlowOps> {
     target.slow_ops.iter().find(|slow| slow.ops.iter().any(|op| op == opcode.name()))
+}
+
+/// Says what the engine is known to be slow at in making the largest array, if that is large.
+fn on_large_arrays(module: &Module, target: &Target) -> Option<String> {
+    let known = target.slow_ops.iter().filter(|slow| slow.ops.is_empty());
+    let slow = known.max_by_key(|slow| slow.least_bytes)?;
+    let report = MemoryReport::of_forms([module, module], target);
+    let made = report.arrays.into_iter().filter(|array| !array.is_argument);
+    let largest = made.rev().max_by_key(|array| array.padded_bytes)?;
+    let ArrayMemory { name, shape, padded_bytes, .. } = largest;
+    (padded_bytes >= slow.least_bytes).then(|| {
+        format!(
+            "on {}, programs that make arrays of {} and more, such as `{name}` ({shape}), took {} times as long as they \
+             need: {}",
+            target.name,
+            bytes(slow.least_bytes),
+            slow.times,
+            slow.instead
+        )
+    })
 }
 
 /// Returns the cycles in which main memory reads and writes the bytes of an instruction.

@@ -28,6 +28,18 @@ fn text() {
     assert_eq!(same.text(&a, &a, 100, false), "same: 6 instructions in both\n");
 }
 
+/// What only moves elements is said in words.
+#[test]
+fn moves_in_words() {
+    let a = entry("  x = f32[2,3] parameter(0)\n  ROOT y = f32[2,3] negate(x)");
+    let b = entry(
+        "  x = f32[2,3] parameter(0)\n  y = f32[2,3] negate(x)
+  ROOT z = f32[3,2] transpose(y), dimensions={1,0}",
+    );
+    let text = DiffReport::new(&a, &b, &DiffOptions::default()).text(&a, &b, 100, false);
+    assert!(text.contains("dimensions={1,0}  // swaps dims 0 and 1, line "), "{text}");
+}
+
 /// A module that does not come from text is drawn as it is printed.
 #[test]
 fn without_text() {

@@ -18,7 +18,8 @@ use tilewright::{CostModel, Ledger, Residency};
 
 use crate::error::ViewError;
 use crate::picture::{
-    Change, Edge, EdgeKind, Frame, FrameKind, Memory, Node, NodeKind, Origin, Picture, Weight,
+    Change, Edge, EdgeKind, Frame, FrameKind, Memory, Node, NodeKind, Origin, Picture,
+    WHAT_IT_DOES, Weight,
 };
 use crate::scene::Weights;
 use crate::words;
@@ -356,7 +357,7 @@ impl Drawing<'_> {
 /// The facts about an instruction that its text does not have.
 fn details(module: &Module, id: InstId, weight: Option<&Weight>) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
-    details.extend(tilewright::report::meaning(module, id).map(|what| ("what it does", what)));
+    details.extend(tilewright::report::meaning(module, id).map(|what| (WHAT_IT_DOES, what)));
     details.extend(weight.map(|weight| ("cost", weight.text.clone())));
     module.op(id).for_each_attr(&mut |name, value| {
         if name != "dimensions" {

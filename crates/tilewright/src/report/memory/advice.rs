@@ -7,10 +7,14 @@ use tilewright_rewrite::cost::{MemoryUse, StoredArray, memory_use};
 use tilewright_rewrite::table::bytes;
 use tilewright_target::Target;
 
+use super::blocks::dim_of_blocks;
+
 /// How many times as much memory an array takes as another form would, before the form is named.
 const WORTH: u64 = 2;
 /// Arrays below this part of the peak are not worth words.
 const SMALL_PART: u64 = 100;
+/// The number of blocks in which an array is best made and reduced: enough to save most of its memory.
+const BLOCKS: u64 = 16;
 
 /// Returns what the peak is after a rewrite, if that is less by a fiftieth.
 pub(super) fn by_rewriting(before: u64, after: u64) -> Option<String> {
@@ -89,13 +93,21 @@ pub(super) fn on(
     if let Some((least, dims)) = best_order(target, shape).filter(|(least, _)| fits(*least)) {
         return Some(format!("transposed, so that {dims}, it would take {}", bytes(part(least))));
     }
-    is_kept_for_backward(module, array.id).then(|| {
-        format!(
+    if is_kept_for_backward(module, array.id) {
+        return Some(format!(
             "it is kept for the backward pass: `jax.checkpoint` around what makes it computes it again instead \
              of keeping {}",
             bytes(padded)
-        )
-    })
+        ));
+    }
+    let dim = dim_of_blocks(module, array.id)?;
+    let size = shape.dims().get(dim)?.unsigned_abs();
+    let block = (size / BLOCKS).max(1);
+    Some(format!(
+        "it is never needed whole: `jax.lax.map(f, xs, batch_size={block})` over what its dim {dim} runs along, with \
+         `f` from there to what is reduced from it, holds {} at a time",
+        bytes(u64::try_from(u128::from(padded) * u128::from(block) / u128::from(size)).ok()?)
+    ))
 }
 
 /// Returns the other side of a reshape that makes or reads an array.
