@@ -510,6 +510,26 @@ ENTRY main {
     assert_eq!(latency(product), 2.0 * LATENCY);
 }
 
+/// XLA:CPU takes 225 times as long for a sort as for a copy of its bytes, which cross memory at 6 bytes a cycle.
+#[test]
+fn an_op_that_is_known_to_be_slow_costs_what_was_measured() {
+    let sort = "HloModule sorted
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}
+ENTRY main {
+  x = f32[1024,2048] parameter(0)
+  s = f32[1024,2048] sort(x), dimensions={1}, to_apply=less
+  ROOT n = f32[1024,2048] negate(s)
+}";
+    let copies = f64::from(2 * 1024 * 2048 * 4) / 6.0;
+    let cycles = cost(sort, Opcode::Sort, "xla-cpu-0.12").cycles;
+    assert!((cycles / (225.0 * copies) - 1.0).abs() < 1e-9, "{cycles}");
+    assert!(cost(sort, Opcode::Sort, "tpu-like").cycles < copies);
+}
+
 #[test]
 fn packed_types_take_fewer_vectors() {
     let add = |element: &str| {

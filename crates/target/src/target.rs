@@ -1,7 +1,7 @@
 //! The machine.
 
 use serde::{Deserialize, Serialize};
-use tilewright_ir::ElementType;
+use tilewright_ir::{ElementType, Opcode};
 
 use crate::file::TargetError;
 use crate::programs::ProgramTime;
@@ -193,6 +193,11 @@ fn builtin_text(name: &str) -> Result<&'static str, TargetError> {
 }
 
 impl Target {
+    /// Returns what is known of an op that the engine is slow at.
+    pub fn slow_op(&self, opcode: Opcode) -> Option<&SlowOps> {
+        self.slow_ops.iter().find(|slow| slow.ops.iter().any(|op| op == opcode.name()))
+    }
+
     /// Returns the bytes of the largest array that stays in vector memory between its producer
     /// and its readers.
     pub fn on_chip_bytes(&self) -> u64 {

@@ -265,10 +265,9 @@ impl<'m> CostModel<'m> {
     }
 
     /// Computes the cost of an instruction whose computations are in `module`:
-    /// `instruction + reduce_excess + idle_cycles`.
-    /// For a reduce, these add the measured cycles beyond its vector operations
-    /// ([`Target::reductions`]), and the cycles that idle processors cost. Both are 0 for other
-    /// ops.
+    /// `instruction + reduce_excess + idle_cycles`, at least that of an op that is [known to be slow](Target::slow_op).
+    /// For a reduce, these add the measured cycles beyond its vector operations ([`Target::reductions`]), and the cycles
+    /// that idle processors cost. Both are 0 for other ops.
     pub fn in_module(
         &self,
         module: &Module,
@@ -278,6 +277,10 @@ impl<'m> CostModel<'m> {
     ) -> Cost {
         let mut cost = self.instruction(op, result, operands);
         cost.cycles += self.reduce_excess(module, op, operands) + self.idle_cycles(op, operands);
+        if let Some(slow) = self.target.slow_op(op.opcode()) {
+            let copy = as_f64(cost.padded_bytes) / self.target.hbm_bytes_per_cycle;
+            cost.cycles = cost.cycles.max(slow.times * copy);
+        }
         cost
     }
 

@@ -162,18 +162,13 @@ fn measured(
     one: &InstructionCost,
     all: f64,
 ) -> Option<(f64, String)> {
-    let slow = slow_op(target, module.opcode(one.id))?;
-    let cycles = slow.times * by_bytes(target, one.cost);
-    let SlowOps { times, instead, .. } = slow;
+    let SlowOps { times, instead, .. } = target.slow_op(module.opcode(one.id))?;
+    let cycles = one.cost.cycles;
     let (place, name) = (Place::of(module, one.id), &target.name);
     let text = format!(
         "{place}: on {name} it took {times} times as long as a copy of its bytes; {instead}"
     );
     (cycles >= LEAST_SHARE * all).then_some((cycles, text))
-}
-
-fn slow_op(target: &Target, opcode: Opcode) -> Option<&SlowOps> {
-    target.slow_ops.iter().find(|slow| slow.ops.iter().any(|op| op == opcode.name()))
 }
 
 /// Says what the engine is known to be slow at in making the largest array, if that is large.
@@ -211,7 +206,7 @@ fn remedy(
 ) -> Option<(f64, String)> {
     let InstructionCost { id, cost } = *one;
     let opcode = module.opcode(id);
-    if cost.cycles < LEAST_SHARE * all || slow_op(target, opcode).is_some() {
+    if cost.cycles < LEAST_SHARE * all || target.slow_op(opcode).is_some() {
         return None;
     }
     let is_slow = cost.cycles >= SLOW * by_bytes(target, cost);
