@@ -4,8 +4,8 @@
     python benches/slow_ops.py [--rounds N]
 
 Each op runs alone, on arrays of some 32 MB, in turn with a copy of as many bytes as its operands and results have.
-Prints the medians of the ratios of each round.  Those far above 1 belong into `slow_ops` of the engine's file, which
-`tilewright opt --explain` reads where nothing is rewritten.
+Prints the medians of the ratios of each round. Those far above 1 belong into `slow_ops` of the engine's file: the cost
+model charges such ops so much, and `tilewright opt --explain` names them where nothing is rewritten.
 """
 
 from __future__ import annotations

@@ -205,3 +205,56 @@ def test_a_large_module_opens_folded(binary: Path, tmp_path: Path) -> None:
     # What is closed is not drawn.
     assert seen["elements"] < 2000 and seen["then"] < 8000
     assert seen["found"].startswith("%x123") and seen["shown"] == 1
+
+
+def layers(count: int) -> str:
+    """A module whose layers each sum groups that a reshape splits off."""
+    lines = []
+    for layer in range(count):
+        scope = f'op_name="jit(step)/Net/Norm_{layer}/%s" source_file="net.py" source_line={layer + 1}'
+        lines += [
+            f"  x{layer} = f32[4,32,32,320] parameter({layer})",
+            f"  groups{layer} = f32[4,32,32,32,10] reshape(x{layer}), metadata={{{scope % 'reshape'}}}",
+            f"  sum{layer} = f32[4,32] reduce(groups{layer}, zero), dimensions={{1,2,4}}, to_apply=add, "
+            f"metadata={{{scope % 'reduce_sum'}}}",
+        ]
+    shapes = ", ".join(["f32[4,32]"] * count)
+    results = ", ".join(f"sum{layer}" for layer in range(count))
+    return (
+        "HloModule net\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT sum = f32[] add(a, b)\n}\n\nENTRY main {\n  zero = f32[] constant(0)\n"
+        + "\n".join(lines)
+        + f"\n  ROOT all = ({shapes}) tuple({results})\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_a_report_shows_bars_and_pictures_of_layers(
+    binary: Path, tmp_path: Path, count: int
+) -> None:
+    source, page = tmp_path / "net.hlo", tmp_path / "net.html"
+    source.write_text(layers(count))
+    tool.tilewright("report", source, "-o", page, "--target", "tpu-like")
+    # The page allows no scripts, and the one that looks at it is one.
+    page.write_text(re.sub('<meta http-equiv="Content-Security-Policy".*?>', "", page.read_text()))
+    seen = play(
+        page,
+        """
+        window.addEventListener("load", () => {
+            const images = [...document.images];
+            said("sizes", images.map((image) => [image.naturalWidth, image.naturalHeight]));
+            const plot = atob(images[0].src.split(",")[1]);
+            const bars = [...plot.matchAll(/<rect [^>]*height="(-?\\d+)"[^>]*fill="#(969EA8|146EBE)"/g)];
+            said("bars", bars.map((bar) => Number(bar[1])));
+            said("text", document.body.textContent);
+            document.getElementById("seen").textContent = JSON.stringify(seen);
+        });
+        """,
+        tmp_path,
+    )
+    # A bar before and one after for each layer, none of which is a line.
+    assert len(seen["bars"]) >= 2 * min(count, 10) and min(seen["bars"]) >= 5, seen["bars"]
+    # The plot, and pictures before and after of some layers: none is a strip.
+    assert len(seen["sizes"]) >= 3
+    assert all(width > 100 and height > 60 for width, height in seen["sizes"]), seen["sizes"]
+    assert all(f"Norm_{layer}" in seen["text"] for layer in range(min(count, 10)))

@@ -84,6 +84,15 @@ fn turns_are_counted_from_the_condition_whichever_way_it_is_written() {
     ] {
         assert_close(of(start, step, more), ten);
     }
+    // Unsigned counters go down by adding a number that wraps around.
+    let unsigned = |start: &str, step: &str, more: &str| {
+        cycles(&doubling(start, step, more, "").replace("s32", "u32"))
+    };
+    assert_close(unsigned("constant(20)", "4294967295", "i, n), direction=GT"), ten);
+    // A counter that wraps around, or never meets the bound, has no known number of turns.
+    let one = of("constant(9)", "1", "i, n), direction=LT");
+    assert_close(unsigned("constant(3)", "4294967295", "i, n), direction=LT"), one);
+    assert_close(of("constant(2147483000)", "1000", "n, i), direction=LT"), one);
 }
 
 #[test]
@@ -110,9 +119,9 @@ fn the_costs_of_what_runs_add_up_to_that_of_the_module() {
     let target = target("tpu-like");
     let sum: f64 = run_costs(&module, &target).iter().map(|one| one.cost.cycles).sum();
     let (_, latency) = instruction_costs(&module, &target);
-    // Body and condition wait in each of ten turns.
+    // The body waits in each of ten turns, the condition once more.
     let total = module_cost(&module, &target).cycles;
-    assert_close(sum + latency + 10.0 * 2.0 * LATENCY, total);
+    assert_close(sum + latency + 21.0 * LATENCY, total);
 }
 
 /// Returns a loop that goes over an array of many rows.
@@ -162,6 +171,59 @@ fn each_turn_reads_a_large_array_from_main_memory() {
     let crossing = vectors * CROSSING;
     let rest = each - crossing;
     assert!(rest > vectors * LOAD && rest < crossing, "{each} cycles, of which {crossing} cross");
+}
+
+#[test]
+fn a_large_array_that_is_updated_in_a_loop_is_read_in_each_turn() {
+    let turn = "  part = f32[8,128] broadcast(zero), dimensions={}
+  rows = f32[65536,128] dynamic-update-slice(x, part, i, one)
+  sums = f32[128] reduce(rows, zero), dimensions={0}, to_apply=add";
+    let each = cycles(&over_rows(3, turn)) - cycles(&over_rows(2, turn));
+    let vectors = 65536.0 / 8.0;
+    let crossings = each / (vectors * CROSSING);
+    assert!((1.0..1.2).contains(&crossings), "{crossings} crossings");
+}
+
+#[test]
+fn a_large_array_that_each_turn_makes_anew_crosses_there_and_back() {
+    let text = |start: &str| {
+        doubling(start, "1", "i, n), direction=LT", "").replace("[8,128]", "[65536,128]")
+    };
+    let each = cycles(&text("constant(0)")) - cycles(&text("constant(1)"));
+    let vectors = 65536.0 / 8.0;
+    let crossings = each / (vectors * CROSSING);
+    assert!((2.0..2.4).contains(&crossings), "{crossings} crossings");
+}
+
+#[test]
+fn a_branch_reads_what_its_caller_made() {
+    let text = "HloModule branches
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+one {
+  s = (f32[65536,128]) parameter(0)
+  x = f32[65536,128] get-tuple-element(s), index=0
+  part = f32[8,128] slice(x), slice={[0:8], [0:128]}
+  ROOT y = f32[8,128] negate(part)
+}
+other {
+  s = (f32[65536,128]) parameter(0)
+  x = f32[65536,128] get-tuple-element(s), index=0
+  zero = f32[] constant(0)
+  sum = f32[128] reduce(x, zero), dimensions={0}, to_apply=add
+  ROOT y = f32[8,128] broadcast(sum), dimensions={1}
+}
+ENTRY main {
+  p = pred[] parameter(0)
+  x = f32[65536,128] parameter(1)
+  s = (f32[65536,128]) tuple(x)
+  ROOT y = f32[8,128] conditional(p, s, s), true_computation=one, false_computation=other
+}";
+    let crossings = cycles(text) / (65536.0 / 8.0 * CROSSING);
+    assert!((1.0..1.2).contains(&crossings), "{crossings} crossings");
 }
 
 #[test]

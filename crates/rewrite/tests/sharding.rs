@@ -403,6 +403,9 @@ fn the_state_of_a_loop_is_followed() {
     let counted = counted.replace("tuple(i, ", "tuple(next, ");
     let thrice = Traffic { rounds: 3, chain: 3, bytes: 72 };
     assert_eq!(flows(&with_loop(divided, &rest, state, &counted)), (Some(vec![1]), thrice));
+    let never =
+        format!("  three = s32[] constant(3)\n{}", rest.replace("tuple(start", "tuple(three"));
+    assert_eq!(flows(&with_loop(divided, &never, state, &counted)).1, NONE);
     // A sum after the loop waits for its last turn, and is a round of its own, with sums that do not wait.
     let after = rest.replace("ROOT y", "y")
         + "  first = f32[6] reduce(x, zero), dimensions={0}, to_apply=add

@@ -14,8 +14,8 @@ pub struct SlowOps {
     /// The size in bytes from which on arrays are large; 0 in an entry with ops.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_bytes: u64,
-    /// How many times as long as a copy of their operands and results they took; without ops, how many times as long as
-    /// with the advice.
+    /// How many times as long as a copy of their operands and results they took; without ops, the
+    /// median of how many times as long programs took as with the advice.
     pub times: f64,
     /// The advice for users: ops that serve instead, and when.
     pub instead: String,

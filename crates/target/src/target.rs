@@ -154,7 +154,8 @@ target! {
     reductions: Reductions = Rule::Reductions;
     /// The measured times of programs that kernels of this CPU compute in one call.
     programs: Vec<ProgramTime> = Rule::Programs;
-    /// The ops that it is slow at, with what to use instead.
+    /// The ops that it is slow at, or the size from which on it is slow to make arrays, with what helps. Such ops cost
+    /// at least `times` times as much as a copy of their bytes.
     slow_ops: Vec<SlowOps> = Rule::SlowOps;
 }
 

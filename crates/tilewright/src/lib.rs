@@ -243,7 +243,8 @@ pub use run::{
 pub use stage::after_optimization;
 pub use targets::Target;
 pub use tilewright_rewrite::cost::{
-    Cost, CostModel, InstructionCost, Ledger, Memo, Residency, instruction_costs, run_costs,
+    Cost, CostModel, InstructionCost, Ledger, Memo, Residency, instruction_costs, memory_use,
+    run_costs,
 };
 pub use tilewright_rewrite::numbers::Class;
 pub use tilewright_rewrite::{

@@ -200,6 +200,16 @@ less {{
   b = f32[] parameter(1)
   ROOT r = pred[] compare(a, b), direction=LT
 }}
+first {{
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  is_less = pred[] compare(a, b), direction=LT
+  value = f32[] select(is_less, a, b)
+  place = s32[] select(is_less, i, j)
+  ROOT both = (f32[], s32[]) tuple(value, place)
+}}
 ENTRY main {{
   x = f32[4096,16] parameter(0)
   y = f32[4096,16] parameter(1)
@@ -224,7 +234,7 @@ fn arrays_that_are_never_needed_whole_are_named() {
     let kernel = format!("k = f32[4096,4096] exponential(pairs)\n  {SUM}");
     let advice = advice_on_pairs(DOT, &kernel).unwrap();
     assert!(
-        advice.contains("`jax.lax.map(f, xs, batch_size=256)` over what its dim 0 runs along")
+        advice.contains("`jax.lax.map(f, xs, batch_size=256)` over dim 0 of `x`, with")
             && advice.ends_with("holds 4.0 MiB at a time"),
         "{advice}"
     );
@@ -232,14 +242,25 @@ fn arrays_that_are_never_needed_whole_are_named() {
     let itself = DOT.replace("dot(x, y)", "dot(x, x)");
     assert_eq!(advice_on_pairs(&itself, &kernel).as_ref(), Some(&advice));
     let other = kernel.replace("lhs_contracting_dims={1}, rhs", "lhs_contracting_dims={0}, rhs");
-    assert!(advice_on_pairs(DOT, &other).unwrap().contains("its dim 1 runs along"));
+    assert!(advice_on_pairs(DOT, &other).unwrap().contains("over dim 0 of `y`"));
+    let nearest = "places = s32[4096,4096] iota(), iota_dimension=1
+  none = s32[] constant(0)
+  least = (f32[4096], s32[4096]) reduce(pairs, places, zero, none), dimensions={1}, to_apply=first
+  ROOT s = s32[4096] get-tuple-element(least), index=1";
+    assert_eq!(advice_on_pairs(DOT, nearest).as_ref(), Some(&advice));
     let softmax = "sum = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
   sums = f32[4096,4096] broadcast(sum), dimensions={0}
   k = f32[4096,4096] divide(pairs, sums)\n  "
         .to_owned()
         + SUM;
-    assert_eq!(advice_on_pairs(DOT, &softmax), Some(advice));
-    // Both dims are reduced; one is, and the other; it is sorted; it is a result; it is made from an array of its size.
+    assert_eq!(advice_on_pairs(DOT, &softmax).as_ref(), Some(&advice));
+    // What comes after the results is another matter, even if it needs all of them.
+    let twice = kernel.replace("ROOT s", "s")
+        + "\n  again = f32[4096,4096] dot(s, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT t = f32[4096] reduce(again, zero), dimensions={1}, to_apply=add";
+    assert_eq!(advice_on_pairs(DOT, &twice).as_ref(), Some(&advice));
+    // Both dims are reduced; one is, and the other; it is sorted; it is a result; what all rows make comes back into it,
+    // by a product or by a sum; a row is written.
     for rest in [
         "ROOT s = f32[] reduce(pairs, zero), dimensions={0,1}, to_apply=add",
         "a = f32[4096] reduce(pairs, zero), dimensions={0}, to_apply=add
@@ -249,6 +270,17 @@ fn arrays_that_are_never_needed_whole_are_named() {
   ROOT s = f32[4096] reduce(k, zero), dimensions={1}, to_apply=add",
         "s = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
   ROOT all = (f32[4096,4096], f32[4096]) tuple(pairs, s)",
+        "w = f32[4096,16] dot(pairs, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT s = f32[4096,16] dot(pairs, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "r = f32[4096] reduce(pairs, zero), dimensions={1}, to_apply=add
+  t = f32[] reduce(r, zero), dimensions={0}, to_apply=add
+  ts = f32[4096,4096] broadcast(t), dimensions={}
+  k = f32[4096,4096] divide(pairs, ts)
+  ROOT s = f32[4096] reduce(k, zero), dimensions={1}, to_apply=add",
+        "none = s32[] constant(0)
+  row = f32[1,4096] broadcast(zero), dimensions={}
+  k = f32[4096,4096] dynamic-update-slice(pairs, row, none, none)
+  ROOT s = f32[4096] reduce(k, zero), dimensions={1}, to_apply=add",
     ] {
         assert_eq!(advice_on_pairs(DOT, rest), None, "{rest}");
     }

@@ -6,9 +6,11 @@
 //! XLA finds the same loops (`MatchTrivialLoopTripCount` in `xla/service/while_loop_analysis.cc`), and writes what it
 //! found into the `backend_config` of compiled loops.
 
+use std::ops::RangeInclusive;
+
 use tilewright_ir::ops::control::WhileAttrs;
 use tilewright_ir::ops::elementwise::Direction;
-use tilewright_ir::{CompId, Data, InstId, Module, Op, backend_config};
+use tilewright_ir::{CompId, Data, ElementType, InstId, Module, Op, backend_config};
 
 /// Returns the number of turns of a `while`, if it is known before the run.
 pub fn trip_count(module: &Module, id: InstId) -> Option<u64> {
@@ -48,7 +50,11 @@ impl Counted<'_> {
                 (self.start_and_step(right)?, bound, flipped(compare.direction))
             }
         };
-        turns(counter, bound, direction)
+        let counted = turns(counter, bound, direction)?;
+        // A counter that wraps around meets the bound at another time, or never.
+        let (start, step) = counter;
+        let last = start + step * i128::from(counted);
+        range(module.array_shape(left)?.element_type)?.contains(&last).then_some(counted)
     }
 
     /// Returns the initial value of an element of the state that the condition reads, and the constant that each turn
@@ -65,7 +71,11 @@ impl Counted<'_> {
             Op::Subtract if is_counter(left) => -self.constant(body, right)?,
             _ => return None,
         };
-        Some((self.initial(place)?, step))
+        // Unsigned numbers are counted down by adding one that wraps around.
+        let range = range(module.array_shape(next)?.element_type)?;
+        let numbers = range.end() - range.start() + 1;
+        let is_down = *range.start() == 0 && step > numbers / 2;
+        Some((self.initial(place)?, if is_down { step - numbers } else { step }))
     }
 
     /// Returns the place in the state of the element that an instruction of the body or the condition is.
@@ -125,6 +135,21 @@ fn integer(module: &Module, id: InstId) -> Option<i128> {
     }
 }
 
+/// Returns the numbers of an integer type that counters have.
+fn range(element_type: ElementType) -> Option<RangeInclusive<i128>> {
+    Some(match element_type {
+        ElementType::S8 => i8::MIN.into()..=i8::MAX.into(),
+        ElementType::S16 => i16::MIN.into()..=i16::MAX.into(),
+        ElementType::S32 => i32::MIN.into()..=i32::MAX.into(),
+        ElementType::S64 => i64::MIN.into()..=i64::MAX.into(),
+        ElementType::U8 => 0..=u8::MAX.into(),
+        ElementType::U16 => 0..=u16::MAX.into(),
+        ElementType::U32 => 0..=u32::MAX.into(),
+        ElementType::U64 => 0..=u64::MAX.into(),
+        _ => return None,
+    })
+}
+
 /// Returns the direction of a comparison whose operands change places.
 fn flipped(direction: Direction) -> Direction {
     match direction {
@@ -137,7 +162,7 @@ fn flipped(direction: Direction) -> Direction {
 }
 
 /// Counts the turns of a loop that goes on while `start + turns * step` compares with `bound` in this direction. `None`
-/// if it does not end, as far as integers go that do not wrap around.
+/// if it does not end; integers are taken not to wrap around.
 fn turns((start, step): (i128, i128), bound: i128, direction: Direction) -> Option<u64> {
     let ahead = bound - start;
     let (ahead, step) = match direction {

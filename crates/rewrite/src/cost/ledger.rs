@@ -13,14 +13,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Opcode, SecondaryMap};
 
 use crate::analysis::sharding::Traffic;
-use crate::analysis::trip_count::trip_count;
 
-use super::calls::{callers, is_carried, loops_from, runs_its_callees};
+use super::calls::{
+    callers, is_of_state, loop_computations, loops_from, outputs, runs, runs_its_callees,
+};
 use super::contraction::beside_contractions;
 use super::devices::Devices;
 use super::extra_costs::ExtraCosts;
 use super::memory::{Peak, computations_run, peak};
-use super::parts::writes_part;
 use super::residency::{AllFacts, Facts, Residency};
 use super::roles::Role;
 use super::shared::fused_computations;
@@ -48,6 +48,8 @@ pub struct Ledger<'a> {
     latency: f64,
     /// The devices that the module is divided over.
     devices: Devices,
+    /// The bodies and conditions of loops.
+    loops: FxHashSet<CompId>,
     /// The bodies of fusions, on a target without `fuses_shared`.
     fusions: FxHashSet<CompId>,
     /// The values that the last update replaced, unless it was kept or rolled back.
@@ -97,6 +99,8 @@ struct Undo {
     latency: f64,
     /// The devices, if the update added computations.
     devices: Option<Devices>,
+    /// The bodies and conditions of loops, if the update made or removed loops.
+    loops: Option<FxHashSet<CompId>>,
 }
 
 impl<'a> Ledger<'a> {
@@ -130,6 +134,7 @@ impl<'a> Ledger<'a> {
             extra: ExtraCosts::default(),
             latency: 0.0,
             devices: Devices::of(module),
+            loops: loop_computations(module),
             fusions: if stores_shared { fused_computations(module) } else { FxHashSet::default() },
             undo: None,
             visited: Vec::new(),
@@ -182,6 +187,14 @@ impl<'a> Ledger<'a> {
         let mut visited = self.update_facts(module, edited, &mut undo);
         self.update_readers_and_stores(module, &mut visited);
         visited.extend(loops_from(module, &visited));
+        if edited.iter().any(|&id| module.opcode(id) == Opcode::While) {
+            let loops = loop_computations(module);
+            for &computation in loops.symmetric_difference(&self.loops) {
+                let is_there = module.computations().contains(&computation);
+                visited.extend(module.instructions(computation).filter(|_| is_there));
+            }
+            undo.loops = Some(std::mem::replace(&mut self.loops, loops));
+        }
         for &id in &visited {
             changed.extend(self.contributions[id].computation);
             changed.extend(module.instruction(id).parent());
@@ -238,6 +251,9 @@ impl<'a> Ledger<'a> {
         self.latency = undo.latency;
         if let Some(devices) = undo.devices {
             self.devices = devices;
+        }
+        if let Some(loops) = undo.loops {
+            self.loops = loops;
         }
         self.readers.iter_mut().for_each(UnsharedReaders::roll_back);
         self.stores.iter_mut().for_each(SharedStores::roll_back);
@@ -409,9 +425,8 @@ impl<'a> Ledger<'a> {
             }
         }
         if runs_its_callees(opcode) && !is_guard(module, id) {
-            let turns = trip_count(module, id).unwrap_or(1);
             module.op(id).for_each_computation(&mut |callee| {
-                let repeats = self.devices.repeats(callee).saturating_mul(turns);
+                let repeats = self.devices.repeats(callee).saturating_mul(runs(module, id, callee));
                 cost += self.total(callee).times(repeats);
             });
         }
@@ -480,7 +495,8 @@ impl<'a> Ledger<'a> {
             };
             kernels = kernels.max(sweeps);
         }
-        if is_entry {
+        // What a loop carries is read in the next turn, which is charged for that.
+        if is_entry || self.loops.contains(&computation) {
             for (payer, output) in outputs(module, computation, &self.facts) {
                 // An instruction without cost stores nothing: its result is in memory already.
                 let stored = self.cycles_with(&extra, payer);
@@ -550,7 +566,9 @@ impl<'a> Ledger<'a> {
     /// Returns the cycles of reading a large array this often from main memory, without those that its maker is charged
     /// for: the first, but for what a loop carries, which each turn reads.
     fn further_reads(&self, module: &Module, id: InstId, reads: usize) -> f64 {
-        let further = if is_carried(module, id) { reads } else { reads.saturating_sub(1) };
+        let is_in_loop = module.instruction(id).parent().is_some_and(|of| self.loops.contains(&of));
+        let is_carried = is_in_loop && is_of_state(module, id);
+        let further = if is_carried { reads } else { reads.saturating_sub(1) };
         let again = self.model.main_memory_read(self.sized_shape(module, id)).cycles;
         again * as_f64(u64::try_from(further).unwrap_or(u64::MAX))
     }
@@ -558,28 +576,4 @@ impl<'a> Ledger<'a> {
     fn sized_shape<'m>(&self, module: &'m Module, id: InstId) -> SizedShape<'m> {
         SizedShape { shape: module.shape(id), footprint: self.facts[id].footprint }
     }
-}
-
-/// Returns the results of the entry that nothing reads again, as pairs: the instruction whose cost
-/// includes storing the result, and the result.
-fn outputs(module: &Module, entry: CompId, facts: &AllFacts) -> Vec<(InstId, InstId)> {
-    let Some(root) = module.computation(entry).root() else { return Vec::new() };
-    let is_tuple = module.opcode(root) == Opcode::Tuple;
-    let results = if is_tuple { module.operands(root) } else { std::slice::from_ref(&root) };
-    let mut seen = FxHashSet::default();
-    let once = results.iter().filter(|&&result| seen.insert(result));
-    let pairs = once.filter_map(|&result| {
-        let is_read = module.uses(result).any(|one| one.user != root);
-        let opcode = module.opcode(result);
-        let is_given = matches!(opcode, Opcode::Parameter | Opcode::Constant);
-        let is_new = !is_given && !writes_part(opcode);
-        match facts[result].is_inlined() {
-            true => Some((root, result)),
-            false if is_new && !is_read && facts.role(result).takes_memory(false) => {
-                Some((result, result))
-            }
-            false => None,
-        }
-    });
-    pairs.collect()
 }

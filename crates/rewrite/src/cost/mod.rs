@@ -1,14 +1,14 @@
 //! The cost model: estimates the cycles and the memory traffic of an instruction on a target.
 //!
-//! The model describes a backend that fuses. An elementwise op, a broadcast, an iota or a scalar
-//! constant is *fused*: it is computed where it is used, and never stored. Every other result is
-//! *stored*: it crosses main memory once each way, unless it is small enough to stay in vector
-//! memory. A reader loads stored operands vector by vector. A reader that cannot fuse (a tuple, or
-//! a contraction on a target without `fuses_contractions`) first has its fused operands stored.
+//! The model describes a backend that fuses. An elementwise op, a broadcast, an iota or a scalar constant is *fused*:
+//! it is computed where it is used, and never stored. Every other result is *stored*: it crosses main memory once each
+//! way, unless it is small enough to stay in vector memory. A reader loads stored operands vector by vector. A reader
+//! that cannot fuse (a tuple, or a contraction on a target without `fuses_contractions`) first has its fused operands
+//! stored.
 //!
-//! So the cost of an instruction depends only on itself, the computation that it reduces by and its
-//! direct operands. Passes ask [`CostModel`] what a rewrite costs before they make it. `ledger.rs` adds
-//! what depends on the whole module: arrays that are read again, and waits for main memory.
+//! So the cost of an instruction depends only on itself, the computation that it reduces by and its direct operands.
+//! Passes ask [`CostModel`] what a rewrite costs before they make it. `ledger.rs` adds what depends on the whole
+//! module: arrays that are read again, turns of loops, and waits for main memory. `parts.rs` has what reads a part.
 
 mod amount;
 mod calls;
@@ -278,7 +278,8 @@ impl<'m> CostModel<'m> {
         let mut cost = self.instruction(op, result, operands);
         cost.cycles += self.reduce_excess(module, op, operands) + self.idle_cycles(op, operands);
         if let Some(slow) = self.target.slow_op(op.opcode()) {
-            let copy = as_f64(cost.padded_bytes) / self.target.hbm_bytes_per_cycle;
+            let moved = operands.iter().map(|o| o.value).chain([result]);
+            let copy: f64 = moved.map(|value| self.crossing(value.footprint)).sum();
             cost.cycles = cost.cycles.max(slow.times * copy);
         }
         cost
@@ -593,8 +594,7 @@ fn size(shape: &ArrayShape, dim: i64) -> i64 {
     usize::try_from(dim).ok().and_then(|d| shape.dims().get(d).copied()).unwrap_or(1).max(0)
 }
 
-/// Checks whether the cycles `after` are fewer than `before` by more than a rounding error:
-/// `after < before * (1 - 1e-9)`.
+/// Checks whether `after` is less than `before` by more than a rounding error: `after < before * (1 - 1e-9)`.
 pub fn pays(before: f64, after: f64) -> bool {
     after < before * (1.0 - 1e-9)
 }

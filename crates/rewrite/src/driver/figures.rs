@@ -46,8 +46,8 @@ impl Figures {
         }
     }
 
-    /// Returns the cycles below which a rewritten module is kept. A loop repeats what its body saves, so that
-    /// no saving of a module with loops is small.
+    /// Returns the cycles below which a rewritten module is kept. A loop of unknown length
+    /// repeats what its body saves, so that no saving of a module with such loops, or with branches, is small.
     pub(super) fn enough(&self, target: &Target) -> f64 {
         let cycles = self.cost.cycles;
         let small = if self.caveat.is_some() { 0.0 } else { target.small_saving_cycles };

@@ -156,20 +156,26 @@ impl Carried<'_> {
     fn costs(&self, form: &CarriedForm, model: &CostModel<'_>) -> (f64, f64) {
         let module = self.module;
         let turns = as_f64(trip_count(module, self.found.id).unwrap_or(1));
-        let costs = FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
-        let [mut once, mut each_turn] = [costs.clone(), costs];
-        let [after_loop, body, condition] = &self.reads;
-        after_loop.iter().for_each(|&read| self.weigh_read(form, read, &mut once));
-        let in_loop = body.iter().chain(condition);
-        in_loop.for_each(|&read| self.weigh_read(form, read, &mut each_turn));
-        for (tuple, costs) in [(self.found.init, &mut once), (self.found.root, &mut each_turn)] {
-            let part = part_of(module, tuple, self.place);
-            if part.is_none_or(|part| !body.contains(&part)) {
-                self.weigh_part(form, tuple, part, costs);
+        // After the loop, in its body, in its condition.
+        let times = [1.0, turns, turns + 1.0];
+        let [_, body, _] = &self.reads;
+        let tuples = [Some(self.found.init), Some(self.found.root), None];
+        let (mut before, mut after) = (0.0, 0.0);
+        for ((reads, tuple), times) in self.reads.iter().zip(tuples).zip(times) {
+            let mut costs =
+                FormCosts { module, model, before: 0.0, after: 0.0, patch: Patch::new() };
+            reads.iter().for_each(|&read| self.weigh_read(form, read, &mut costs));
+            if let Some(tuple) = tuple {
+                let part = part_of(module, tuple, self.place);
+                if part.is_none_or(|part| !body.contains(&part)) {
+                    self.weigh_part(form, tuple, part, &mut costs);
+                }
             }
+            let (now, then) = costs.cycles();
+            before += times * now;
+            after += times * then;
         }
-        let [once, each_turn] = [once.cycles(), each_turn.cycles()];
-        (once.0 + turns * each_turn.0, once.1 + turns * each_turn.1)
+        (before, after)
     }
 
     /// Adds the costs of one reader of the element to both sides.
@@ -227,7 +233,6 @@ impl Carried<'_> {
 }
 
 /// The costs of the removed and of the added instructions.
-#[derive(Clone)]
 struct FormCosts<'a> {
     module: &'a Module,
     model: &'a CostModel<'a>,

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 use tilewright::ir::{Module, Opcode};
-use tilewright::report::{ArrayMemory, MemoryReport, bytes, meaning};
+use tilewright::report::{bytes, meaning};
 use tilewright::targets::slow_ops::SlowOps;
-use tilewright::{Cost, InstructionCost, Note, Outcome, Place, Target, run_costs};
+use tilewright::{Cost, InstructionCost, Note, Outcome, Place, Target, memory_use, run_costs};
 
 /// The least part of all cycles for which an instruction is named.
 const LEAST_SHARE: f64 = 0.05;
@@ -173,22 +173,21 @@ fn measured(
 
 /// Says what the engine is known to be slow at in making the largest array, if that is large.
 fn on_large_arrays(module: &Module, target: &Target) -> Option<String> {
-    let known = target.slow_ops.iter().filter(|slow| slow.ops.is_empty());
-    let slow = known.max_by_key(|slow| slow.least_bytes)?;
-    let report = MemoryReport::of_forms([module, module], target);
-    let made = report.arrays.into_iter().filter(|array| !array.is_argument);
-    let largest = made.rev().max_by_key(|array| array.padded_bytes)?;
-    let ArrayMemory { name, shape, padded_bytes, .. } = largest;
-    (padded_bytes >= slow.least_bytes).then(|| {
-        format!(
-            "on {}, programs that make arrays of {} and more, such as `{name}` ({shape}), took {} times as long as they \
-             need: {}",
-            target.name,
-            bytes(slow.least_bytes),
-            slow.times,
-            slow.instead
-        )
-    })
+    let arrays = memory_use(module, target).arrays;
+    let made = arrays.iter().filter(|array| module.opcode(array.id) != Opcode::Parameter);
+    let largest = made.max_by_key(|array| array.footprint.padded_bytes)?;
+    let is_reached =
+        |slow: &&SlowOps| slow.ops.is_empty() && largest.footprint.padded_bytes >= slow.least_bytes;
+    let known = target.slow_ops.iter().filter(is_reached);
+    let SlowOps { least_bytes, times, instead, .. } = known.max_by_key(|slow| slow.least_bytes)?;
+    Some(format!(
+        "programs that make arrays of {} and more, such as `{}` ({}), took {times} times as long as they need on {}: \
+         {instead}",
+        bytes(*least_bytes),
+        module.name_of(largest.id),
+        module.shape(largest.id).without_layout(),
+        target.name,
+    ))
 }
 
 /// Returns the cycles in which main memory reads and writes the bytes of an instruction.

@@ -40,6 +40,9 @@ impl Flow<'_> {
         let given = |_| elements.clone();
         turn.join(&self.enter_with(attrs.condition, Wait::default(), None, given).waits);
         let turns = trip_count(self.module(), id).unwrap_or(1);
+        if turns == 0 {
+            self.exchanges.truncate(first);
+        }
         for exchange in self.exchanges.since(first) {
             exchange.level = before.level_in_loop(&turn, turns, exchange.level);
             exchange.of_loop.get_or_insert(id);

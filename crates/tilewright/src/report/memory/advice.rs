@@ -3,11 +3,12 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::InputOutputAlias;
 use tilewright_ir::{ArrayShape, Dims, InstId, Layout, Module, Opcode, Shape, dims};
+use tilewright_rewrite::analysis::sharding::DeviceMesh;
 use tilewright_rewrite::cost::{MemoryUse, StoredArray, memory_use};
 use tilewright_rewrite::table::bytes;
 use tilewright_target::Target;
 
-use super::blocks::dim_of_blocks;
+use super::blocks::{Blocks, blocks_of};
 
 /// How many times as much memory an array takes as another form would, before the form is named.
 const WORTH: u64 = 2;
@@ -100,12 +101,17 @@ pub(super) fn on(
             bytes(padded)
         ));
     }
-    let dim = dim_of_blocks(module, array.id)?;
+    // Devices that hold blocks of an array have no loop over them.
+    if DeviceMesh::of(module).is_some() {
+        return None;
+    }
+    let Blocks { source: (source, along), dim } = blocks_of(module, array.id)?;
     let size = shape.dims().get(dim)?.unsigned_abs();
     let block = (size / BLOCKS).max(1);
     Some(format!(
-        "it is never needed whole: `jax.lax.map(f, xs, batch_size={block})` over what its dim {dim} runs along, with \
-         `f` from there to what is reduced from it, holds {} at a time",
+        "it is never needed whole: `jax.lax.map(f, xs, batch_size={block})` over dim {along} of `{}`, with `f` from \
+         there to what is reduced from it, holds {} at a time",
+        module.name_of(source),
         bytes(u64::try_from(u128::from(padded) * u128::from(block) / u128::from(size)).ok()?)
     ))
 }
