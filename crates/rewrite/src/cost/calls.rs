@@ -97,8 +97,8 @@ pub(super) fn counts(
     counts
 }
 
-/// Returns the results of the entry, or of a loop's body, that nothing else there reads, as pairs: the instruction whose cost
-/// includes storing the result, and the result.
+/// Returns the results of the entry, or of a loop's body, that nothing else there reads, as pairs: the instruction whose
+/// cost includes storing the result, and the result.
 pub(super) fn outputs(
     module: &Module,
     computation: CompId,

@@ -174,7 +174,8 @@ fn measured(
 /// Says what the engine is known to be slow at in making the largest array, if that is large.
 fn on_large_arrays(module: &Module, target: &Target) -> Option<String> {
     let arrays = memory_use(module, target).arrays;
-    let made = arrays.iter().filter(|array| module.opcode(array.id) != Opcode::Parameter);
+    let is_made = |id| module.opcode(id) != Opcode::Parameter && module.array_shape(id).is_some();
+    let made = arrays.iter().filter(|array| is_made(array.id));
     let largest = made.max_by_key(|array| array.footprint.padded_bytes)?;
     let is_reached =
         |slow: &&SlowOps| slow.ops.is_empty() && largest.footprint.padded_bytes >= slow.least_bytes;

@@ -6,8 +6,8 @@
 //! constraint asks for another spread, where a reshape or a slice cuts across the parts, and at
 //! explicit collectives.
 //!
-//! What devices exchange in a loop counts once for each turn (`control.rs` follows loops and branches). A computation that several
-//! instructions call counts for the first of them.
+//! What devices exchange in a loop counts once for each turn (`control.rs` follows loops and branches). A computation
+//! that several instructions call counts for the first of them.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

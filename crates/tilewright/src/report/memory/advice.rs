@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::metadata::InputOutputAlias;
 use tilewright_ir::{ArrayShape, Dims, InstId, Layout, Module, Opcode, Shape, dims};
+use tilewright_rewrite::Place;
 use tilewright_rewrite::analysis::sharding::DeviceMesh;
 use tilewright_rewrite::cost::{MemoryUse, StoredArray, memory_use};
 use tilewright_rewrite::table::bytes;
@@ -109,9 +110,9 @@ pub(super) fn on(
     let size = shape.dims().get(dim)?.unsigned_abs();
     let block = (size / BLOCKS).max(1);
     Some(format!(
-        "it is never needed whole: `jax.lax.map(f, xs, batch_size={block})` over dim {along} of `{}`, with `f` from \
+        "it is never needed whole: `jax.lax.map(f, xs, batch_size={block})` over dim {along} of {}, with `f` from \
          there to what is reduced from it, holds {} at a time",
-        module.name_of(source),
+        Place::of(module, source),
         bytes(u64::try_from(u128::from(padded) * u128::from(block) / u128::from(size)).ok()?)
     ))
 }
