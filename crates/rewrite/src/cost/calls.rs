@@ -1,4 +1,4 @@
-//! What instructions that call computations mean to costs.
+//! How instructions that call computations, such as loops, count in costs.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::{CompId, InstId, Module, Op, Opcode};

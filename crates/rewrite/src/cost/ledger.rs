@@ -495,7 +495,7 @@ impl<'a> Ledger<'a> {
             };
             kernels = kernels.max(sweeps);
         }
-        // What a loop carries is read in the next turn, which is charged for that.
+        // The next turn of a loop reads its state, and is charged for that.
         if is_entry || self.loops.contains(&computation) {
             for (payer, output) in outputs(module, computation, &self.facts) {
                 // An instruction without cost stores nothing: its result is in memory already.
@@ -566,6 +566,9 @@ impl<'a> Ledger<'a> {
     /// Returns the cycles of reading a large array this often from main memory, without those that its maker is charged
     /// for: the first, but for what a loop carries, which each turn reads.
     fn further_reads(&self, module: &Module, id: InstId, reads: usize) -> f64 {
+        if reads == 0 {
+            return 0.0;
+        }
         let is_in_loop = module.instruction(id).parent().is_some_and(|of| self.loops.contains(&of));
         let is_carried = is_in_loop && is_of_state(module, id);
         let further = if is_carried { reads } else { reads.saturating_sub(1) };

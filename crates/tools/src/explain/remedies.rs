@@ -18,12 +18,12 @@ const SLOW: f64 = 3.0;
 /// The least part of all cycles with which contractions are what a program is about.
 const MOSTLY: f64 = 0.5;
 
-/// What to do about a reduction that takes longer than its bytes.
+/// The advice on a reduction that takes longer than its bytes.
 const SLOW_REDUCTION: &str = "it goes through its array in an order that this engine is slow at: reduce \
                               other dims first, or an array whose last dim is long";
-/// What to do about an exchange.
+/// The advice on an exchange.
 const WAITS: &str = "devices wait for each other: divide the array along another dim";
-/// What to say of a module that is mostly contractions.
+/// The advice on a module that is mostly contractions.
 const CONTRACTIONS: &str = "most of the time is in matrix products and convolutions, which are left as they \
                             are: fewer or smaller ones, or operands of 16 bits, are what helps";
 

@@ -102,7 +102,7 @@ pub(super) fn on(
             bytes(padded)
         ));
     }
-    // Devices that hold blocks of an array have no loop over them.
+    // In a module over several devices, the loop could go along a dim that they divide.
     if DeviceMesh::of(module).is_some() {
         return None;
     }
